@@ -16,7 +16,8 @@ use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
 use ostler_engine::{
-    Agent, Context, Controls, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox,
+    Agent, Context, Controls, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, ToolDesk,
+    Toolbox,
 };
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub struct TestAgent {
     over: Option<(Arc<dyn Model>, ModelId)>,
     context: Context,
     summary: Option<ScriptedSummary>,
+    late_tools: bool,
 }
 
 impl Default for TestAgent {
@@ -79,6 +81,7 @@ impl TestAgent {
             over: None,
             context: Context::default(),
             summary: None,
+            late_tools: false,
         }
     }
 
@@ -89,6 +92,12 @@ impl TestAgent {
 
     pub fn tools(mut self, tools: impl IntoIterator<Item = FakeTool>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Tools may arrive after the first request.
+    pub fn late_tools(mut self) -> Self {
+        self.late_tools = true;
         self
     }
 
@@ -208,7 +217,10 @@ impl TestAgent {
             timeline.add(TimelineMoment::Entry(entry.clone()));
         }
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
-        let tools = Toolbox::new(tools);
+        let mut tools = Toolbox::new(tools);
+        if self.late_tools {
+            tools = tools.expecting_more();
+        }
         let session = Session::fold_with(tools.known().clone(), self.resumed);
         let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
@@ -229,6 +241,8 @@ impl TestAgent {
             deny: rules(&self.deny, &workspace),
             ..Policy::default()
         };
+        let listed = session.trail.front().map(|front| front.tools.clone());
+        let listed = listed.map(|tools| tools.into_iter().map(|(name, _)| name).collect());
         let clock = Arc::new(SteppingClock::default());
         let scripted = || (model.clone() as Arc<dyn Model>, "model".into());
         let (asked, primary) = self.over.unwrap_or_else(scripted);
@@ -239,7 +253,7 @@ impl TestAgent {
                 self.settings.thinking,
             ),
             system: vec!["You are under test.".to_owned()].into(),
-            tools,
+            tools: ToolDesk::new(tools, listed),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             hooks: HookDesk::new(self.hooks, "startup"),
             journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session),

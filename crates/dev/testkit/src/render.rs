@@ -23,7 +23,7 @@ pub(crate) fn block(block: &Block) -> String {
         Block::Redacted { .. } => "redacted".into(),
         Block::Provider(part) => format!("part of {}", part.author),
         Block::Image(_) => "image".into(),
-        Block::ToolUse { id, name, input } => {
+        Block::ToolUse { id, name, input, .. } => {
             format!("call {id} {name} {}", short(&input.to_string()))
         }
         Block::ToolResult { id, content, is_error } => {

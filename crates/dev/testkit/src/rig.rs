@@ -5,8 +5,10 @@ use crate::blobs::TestBlobs;
 use crate::log::TestLog;
 use crate::model::ScriptedModel;
 use crate::timeline::Timeline;
+use crate::tools::FakeTool;
 use crate::{laws, trace};
 use ostler_core::event::Event;
+use ostler_core::late_tools::ToolRefused;
 use ostler_core::message::Message;
 use ostler_core::time::SteppingClock;
 use ostler_core::view::View;
@@ -56,6 +58,12 @@ impl Rig {
         self.quiet().await;
         laws::of_timeline(&self.timeline);
         laws::of_log(self);
+    }
+
+    /// Adds tools to the session, whatever it is doing.
+    pub fn add_tools(&self, tools: impl IntoIterator<Item = FakeTool>) -> Vec<ToolRefused> {
+        let tools = tools.into_iter().map(|tool| tool.witnessed(&self.timeline));
+        self.agent.add_tools(tools.collect())
     }
 
     /// What the next turn will tell the model.

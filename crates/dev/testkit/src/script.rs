@@ -124,7 +124,7 @@ impl Script {
 }
 
 fn call_event(id: &str, tool: &str, input: Value) -> ModelEvent {
-    ModelEvent::Block(Block::ToolUse { id: CallId::new(id), name: tool.into(), input })
+    ModelEvent::Block(Block::ToolUse { id: CallId::new(id), name: tool.into(), input, via: None })
 }
 
 fn error(kind: ModelErrorKind) -> ModelError {

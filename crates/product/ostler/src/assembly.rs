@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::hooks;
 use crate::host::Host;
 use crate::instructions_state::InstructionsState;
-use crate::kit::{self, check_tools, policy, toolbox};
+use crate::kit::{self, ToolChoice, check_tools, policy, toolbox};
 use crate::learner::Learner;
 use crate::log_choice::Opened;
 use crate::memory::memories;
@@ -26,7 +26,7 @@ use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
 use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, Toolbox};
+use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, ToolDesk, Toolbox};
 use ostler_exec::Executor;
 use ostler_memory::Memories;
 use ostler_tools::confine::Confinement;
@@ -109,8 +109,8 @@ pub(crate) fn session(
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let slow_call = options.slow_call;
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), slow_call)))
+    let chosen = (ToolChoice::new(&options, &policy), options.slow_call);
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), chosen)))
 }
 
 /// The parts of an agent that were made one by one.
@@ -141,7 +141,7 @@ impl Made {
             limits: limits(options, &choice),
             controls: Controls::new(choice, options.settings.thinking),
             system: system(options),
-            tools,
+            tools: ToolDesk::new(tools, journal.listed_tools()),
             gate,
             hooks,
             journal,

@@ -8,6 +8,7 @@ use crate::session_options::{SessionChoice, SessionOptions};
 use crate::{assembly, log_choice, workspace};
 use ostler_core::event;
 use ostler_core::ids::SessionId;
+use ostler_core::late_tools::{USE_TOOL, inner_call};
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy};
 use ostler_core::session::Session;
@@ -64,6 +65,9 @@ pub async fn explain(
         log,
     };
     let tools = kit::tools(&options, &policy, kit);
+    // A call through the fixed tool is judged as what it stands for.
+    let inner = inner_call(tool, input);
+    let (tool, input) = inner.as_ref().map_or((tool, input), |(tool, input)| (tool, input));
     let name = ostler_tools::tool_name(tool);
     let access = match tools.iter().find(|tool| tool.spec().name == name) {
         Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),
@@ -72,7 +76,12 @@ pub async fn explain(
     let runs = access.as_ref().ok().and_then(|access| access.runs.as_deref());
     let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
     notices.extend(missing.as_ref().map(Missing::announced));
-    let judged = verdict_on(name, access, &policy, options.mode, &workspace);
+    let mut judged = verdict_on(name, access, &policy, options.mode, &workspace);
+    if inner.is_some() {
+        let nothing = Ok(Access::nothing());
+        let fixed = verdict_on(USE_TOOL, nothing, &policy, options.mode, &workspace);
+        judged.decision = judged.decision.or_stricter(fixed.decision);
+    }
     let _ = scope.close().await;
     Ok((judged, notices))
 }

@@ -5,6 +5,7 @@ use crate::session_options::SessionOptions;
 use crate::undo;
 use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
+use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::session::Session;
@@ -36,7 +37,10 @@ pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<
     };
     // What an allow rule says about a tool that does not exist here is not needed.
     let tools = &workspace.tools;
-    let ours = |text: &&String| ToolName::of(tool_of(text), tools) != ToolName::Elsewhere;
+    let is_elsewhere = |text: &&String| ToolName::of(tool_of(text), tools) == ToolName::Elsewhere;
+    // One that may arrive later is another matter, if the rule can be read as it stands.
+    let may_arrive = |text: &&String| options.late_tools && Rule::parse(text, workspace).is_ok();
+    let ours = |text: &&String| !is_elsewhere(text) || may_arrive(text);
     let allow: Vec<String> = options.allow.iter().filter(ours).cloned().collect();
     let mut policy = options.policy.clone();
     policy.add(Policy {
@@ -79,7 +83,8 @@ pub(crate) fn known_tools(options: &SessionOptions) -> KnownTools {
     let more = options.more_tools.iter().map(|tool| tool.spec());
     let more = more.map(|spec| (spec.name.clone(), spec.facts));
     let ours: Vec<_> = ours.names().map(|name| (name.to_owned(), ours.facts(name))).collect();
-    KnownTools::new(ours.into_iter().chain(more))
+    let fixed = (USE_TOOL.to_owned(), use_tool_spec().facts);
+    KnownTools::new(ours.into_iter().chain([fixed]).chain(more))
 }
 
 /// The name before the pattern.
@@ -87,14 +92,11 @@ fn tool_of(rule: &str) -> &str {
     rule.split('(').next().unwrap_or_default().trim()
 }
 
-/// A tool that is denied as a whole is not offered at all.
-fn is_offered(name: &str, options: &SessionOptions, policy: &Policy) -> bool {
-    let named = |names: &Vec<String>| names.iter().any(|other| other == name);
-    options.tools.as_ref().is_none_or(named) && policy.offers(name)
-}
-
 /// Gives a warning for each name that nobody knows.
-pub(crate) fn check_tools(options: &SessionOptions, policy: &Policy) -> Result<Vec<Notice>, Error> {
+pub(crate) fn check_tools(
+    options: &SessionOptions,
+    policy: &Arc<Policy>,
+) -> Result<Vec<Notice>, Error> {
     let tools = known_tools(options);
     for name in options.tools.iter().flatten().map(|name| tool_of(name)) {
         if let ToolName::Mistake(meant) = ToolName::of(name, &tools) {
@@ -102,7 +104,8 @@ pub(crate) fn check_tools(options: &SessionOptions, policy: &Policy) -> Result<V
         }
     }
     // Said now and not by the first command, when work has been done already.
-    if tools.of_kind(ToolKind::Runs).any(|name| is_offered(name, options, policy)) {
+    let choice = ToolChoice::new(options, policy);
+    if tools.of_kind(ToolKind::Runs).any(|name| choice.offers(name)) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
     Ok(unknown_tools(options, &tools))
@@ -179,7 +182,8 @@ pub(crate) fn tools(
         session: SessionParts { skills: Some(skills), memory, log: Some(log) },
     });
     // Nobody takes the place of a tool that ships.
-    let ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
+    let mut ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
+    ours.push(USE_TOOL.to_owned());
     let more = options.more_tools.iter().filter(|tool| !ours.contains(&tool.spec().name));
     all.extend(more.cloned());
     all
@@ -187,8 +191,30 @@ pub(crate) fn tools(
 
 /// The tools that the model may call.
 pub(crate) fn toolbox(options: &SessionOptions, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
-    let offered = |name: &str| is_offered(name, options, policy);
+    let choice = ToolChoice::new(options, policy);
     let all = tools(options, policy, kit);
-    Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
-        .knowing(known_tools(options))
+    let toolbox = Toolbox::new(all.into_iter().filter(|tool| choice.offers(&tool.spec().name)))
+        .knowing(known_tools(options));
+    match options.late_tools && policy.offers(USE_TOOL) {
+        true => toolbox.expecting_more(),
+        false => toolbox,
+    }
+}
+
+/// Which tools that arrive later are on offer.
+pub(crate) struct ToolChoice {
+    named: Option<Vec<String>>,
+    policy: Arc<Policy>,
+}
+
+impl ToolChoice {
+    pub(crate) fn new(options: &SessionOptions, policy: &Arc<Policy>) -> Self {
+        ToolChoice { named: options.tools.clone(), policy: policy.clone() }
+    }
+
+    /// A tool that is denied as a whole is not offered at all.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        let named = |names: &Vec<String>| names.iter().any(|other| other == name);
+        self.named.as_ref().is_none_or(named) && self.policy.offers(name)
+    }
 }

@@ -77,6 +77,7 @@ mod session;
 mod session_events;
 mod session_options;
 mod session_parts;
+mod session_tools;
 mod skills;
 mod slow_calls;
 mod spending;
@@ -114,6 +115,7 @@ pub use ostler_core::ids::{
     CallId, CountingIds, IdSource, InboundId, ModelId, QuestionId, SessionId,
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
+pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Sum, Usage};
 pub use ostler_core::memory::{

@@ -41,7 +41,8 @@ pub fn context_report(
 pub(crate) fn of(agent: &Agent, view: &View) -> ContextReport {
     let model = &agent.choice().primary;
     let (pressure, gauge) = (agent.pressure(view, model), agent.gauge(model));
-    let shares = report(&agent.system, &agent.tools.specs(), view, |bytes| gauge.share(bytes));
+    let shares =
+        report(&agent.system, &agent.tools.current().specs(), view, |bytes| gauge.share(bytes));
     ContextReport {
         model: model.to_string(),
         window: pressure.window,

@@ -3,6 +3,7 @@
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
+use crate::kit::ToolChoice;
 use crate::memory::{Recalling, recall, words_of};
 use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
@@ -22,7 +23,7 @@ use ostler_core::ports::{ModelInfo, Recorder};
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
-use ostler_core::tool_facts::{KnownTools, ToolKind};
+use ostler_core::tool_facts::ToolKind;
 use ostler_engine::{Agent, TurnStream, compact, resume_turn, run_with};
 use ostler_tools::confine::Confinement;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,8 @@ pub(crate) struct SessionShared {
     pub(crate) parts: SessionParts,
     pub(crate) events: Arc<SessionEvents>,
     pub(crate) desk: Arc<QuestionDesk>,
+    /// What of the tools that arrive later is on offer.
+    pub(crate) tool_choice: ToolChoice,
     pub(crate) slow_call: Option<Duration>,
     pub(crate) queue: Queue,
     pub(crate) interrupt: Mutex<CancellationToken>,
@@ -58,7 +61,7 @@ impl SessionShared {
         workspace: Workspace,
         parts: SessionParts,
         (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
-        slow_call: Option<Duration>,
+        (tool_choice, slow_call): (ToolChoice, Option<Duration>),
     ) -> Self {
         let queue = Queue::resumed(agent.inbox().pending().len());
         let (interrupt, probing) = (Mutex::default(), false.into());
@@ -68,6 +71,7 @@ impl SessionShared {
             parts,
             events,
             desk,
+            tool_choice,
             slow_call,
             queue,
             interrupt,
@@ -311,15 +315,6 @@ impl Session {
         &self.shared.workspace
     }
 
-    /// What tools declare, also those that are not on offer.
-    pub fn known_tools(&self) -> &KnownTools {
-        self.shared.agent.tools.known()
-    }
-
-    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.shared.agent.tools.names()
-    }
-
     pub fn confinement(&self) -> &Confinement {
         &self.shared.parts.confinement
     }
@@ -440,7 +435,7 @@ impl Session {
         let recalling = self.recalling(words_of(&prompt));
         let (view, _) = shared.agent.journal.conversation();
         let window = self.model_info(&self.model()).window;
-        let offered = shared.agent.tools.of_kind(ToolKind::Instructs).is_some();
+        let offered = shared.agent.tools.current().of_kind(ToolKind::Instructs).is_some();
         let told = if offered { shared.parts.skills.told(Some(window)) } else { None };
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
@@ -473,7 +468,7 @@ impl Session {
 
     /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
     fn probe_sandbox(&self) {
-        let runs = self.shared.agent.tools.of_kind(ToolKind::Runs).is_some();
+        let runs = self.shared.agent.tools.current().of_kind(ToolKind::Runs).is_some();
         let wanted = self.confinement().options().enabled && runs;
         if wanted && !self.shared.probing.swap(true, Ordering::Relaxed) {
             let confinement = Arc::clone(&self.shared.parts.confinement);

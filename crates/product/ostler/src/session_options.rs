@@ -46,6 +46,8 @@ pub struct SessionOptions {
     pub tools: Option<Vec<String>>,
     /// Tools of the calling program. Rules, the screen and compaction treat them by what they declare.
     pub more_tools: Vec<Arc<dyn Tool>>,
+    /// Tools can be added after the first request: one more tool in the list calls them.
+    pub late_tools: bool,
     /// Where skills are looked for besides those that ship with the program.
     pub skills: SkillFolders,
     pub max_turns: Option<u32>,
@@ -119,6 +121,7 @@ impl SessionOptions {
             deny: Vec::new(),
             tools: None,
             more_tools: Vec::new(),
+            late_tools: false,
             skills: SkillFolders::default(),
             max_turns: None,
             max_budget_usd: None,

@@ -1,6 +1,7 @@
 //! Folds what a model streams into one answer.
 
 use crate::ids::{CallId, ModelId};
+use crate::late_tools;
 use crate::ledger::Usage;
 use crate::message::{Block, Message};
 use crate::model::StopReason;
@@ -31,8 +32,8 @@ impl Answer {
     pub fn block(&mut self, block: Block, view: &View) -> Block {
         self.open_text.clear();
         let block = match block {
-            Block::ToolUse { id, name, input } => {
-                Block::ToolUse { id: self.unique(id, view), name, input }
+            Block::ToolUse { id, name, input, via } => {
+                late_tools::unwrapped(self.unique(id, view), name, input, via)
             }
             other => other,
         };
@@ -46,7 +47,7 @@ impl Answer {
         let kept: String = raw.chars().take(RAW_KEPT).collect();
         let input = json!({ "__unparsedToolInput": { "raw": kept, "len": raw.len() } });
         let name = if name.is_empty() { "unnamed".to_owned() } else { name };
-        self.block(Block::ToolUse { id, name, input }, view)
+        self.block(Block::ToolUse { id, name, input, via: None }, view)
     }
 
     /// Whether some call cannot be run because its input is unusable.
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> Block {
-        Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+        Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}), via: None }
     }
 
     #[test]

@@ -32,6 +32,13 @@ pub enum InboundSource {
     Job {
         id: String,
     },
+    /// Tools came or went, by name.
+    Tools {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<String>,
+    },
     Harness,
 }
 

@@ -42,10 +42,14 @@ pub enum Block {
     },
     Provider(ProviderPart),
     Image(Image),
+    /// A call, by the name and with the input of the tool that runs.
     ToolUse {
         id: CallId,
         name: String,
         input: Value,
+        /// The tool that the model named instead, because this one is not in its list: it goes back to the model so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     ToolResult {
         id: CallId,

@@ -102,7 +102,7 @@ pub fn fill(form: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Tags under which the harness speaks to the model.
-const TAGS: [&str; 12] = [
+const TAGS: [&str; 14] = [
     "instructions",
     "environment",
     "memory",
@@ -115,6 +115,8 @@ const TAGS: [&str; 12] = [
     "plan-state",
     "file",
     "undone",
+    "tools-added",
+    "tools-removed",
 ];
 
 /// A text of somebody else, to stand inside of a tag of ours: it can neither end that tag nor begin another one. Whatever

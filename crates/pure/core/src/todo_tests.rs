@@ -162,6 +162,7 @@ fn called(view: &mut View, tools: &[&str]) {
             id: id(at, view),
             name: (*name).into(),
             input: json!({}),
+            via: None,
         })
         .collect();
     let results = calls

@@ -19,7 +19,7 @@ fn text(text: &str) -> Block {
     Block::text(text)
 }
 fn call(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}), via: None }
 }
 fn result(id: &str, said: &str) -> Block {
     Block::ToolResult { id: id.into(), content: vec![ResultPart::text(said)], is_error: false }

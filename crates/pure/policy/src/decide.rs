@@ -149,6 +149,14 @@ impl Verdict {
     }
 }
 
+impl Decision {
+    /// Of two decisions about the same call the one that counts.
+    #[must_use]
+    pub fn or_stricter(self, other: Decision) -> Decision {
+        if other.verdict > self.verdict { other } else { self }
+    }
+}
+
 pub(super) fn reason(by: By, why: impl Into<String>) -> Reason {
     Reason::new(by, why)
 }

@@ -5,6 +5,7 @@ use super::file_pattern::FilePattern;
 use super::guarded_names::sensitive;
 use super::interpreters;
 use super::rule::{COMMANDS, Matcher, READING, Reach, Rule, Tier, scope_reach};
+use crate::tool_facts::ToolKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,13 @@ impl Policy {
     /// The call could be allowed, as far as the name of its tool goes.
     pub fn offers(&self, tool: &str) -> bool {
         !self.deny.iter().any(|rule| rule.is_whole_tool(tool))
+    }
+
+    /// A tool arrived after the rules were read: patterns for its kind cover it as well.
+    pub fn learn_tool(&mut self, tool: &str, kind: ToolKind) {
+        for rules in [&mut self.allow, &mut self.ask, &mut self.deny] {
+            rules.iter_mut().for_each(|rule| rule.learn_tool(tool, kind));
+        }
     }
 
     /// Ask rules that a person wrote: they beat every allow rule.

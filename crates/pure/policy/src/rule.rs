@@ -194,6 +194,15 @@ impl Rule {
         &self.text
     }
 
+    /// A tool arrived after the rule was read.
+    pub(super) fn learn_tool(&mut self, tool: &str, kind: ToolKind) {
+        self.alike.retain(|other| other != tool);
+        let is_word = matches!(self.tool.as_str(), READING | CHANGING);
+        if is_word && matches!(self.matcher, Matcher::Files(_)) && self.kind == kind {
+            self.alike.push(tool.to_owned());
+        }
+    }
+
     /// The rule speaks for the whole tool.
     pub fn is_whole_tool(&self, tool: &str) -> bool {
         self.matcher == Matcher::Whole && self.names(tool)

@@ -354,3 +354,23 @@ fn a_rule_on_a_skill_is_one_on_its_name() {
     }
     assert!(!rule("Skill(review)").covers_all("Skill", &Access::nothing()));
 }
+
+/// A pattern for a kind of tool covers those of the kind that arrive after it was read.
+#[test]
+fn a_tool_that_arrives_is_covered_like_others_of_its_kind() {
+    let mut edits = rule("Edit(./src/**)");
+    let (inside, outside) = (writes("/ws/src/a"), writes("/ws/lib/a"));
+    assert!(!edits.covers_all("Stamp", &inside), "nobody knows what it is");
+    edits.learn_tool("Stamp", ToolKind::Edits);
+    edits.learn_tool("Look", ToolKind::Reads);
+    edits.learn_tool("Call", ToolKind::Undeclared);
+    assert!(edits.covers_all("Stamp", &inside) && !edits.covers_all("Stamp", &outside));
+    assert!(!edits.covers_all("Look", &inside) && !edits.covers_all("Call", &inside));
+    edits.learn_tool("Stamp", ToolKind::Undeclared);
+    assert!(!edits.covers_all("Stamp", &inside), "it came back as something else");
+    for narrow in ["Write(./src/**)", "Edit"] {
+        let mut narrow = rule(narrow);
+        narrow.learn_tool("Stamp", ToolKind::Edits);
+        assert!(!narrow.covers_all("Stamp", &inside));
+    }
+}

@@ -177,6 +177,13 @@ impl KnownTools {
         KnownTools(tools.into_iter().collect())
     }
 
+    /// The same with one more tool, or with another declaration of it.
+    #[must_use]
+    pub fn and(&self, name: &str, facts: ToolFacts) -> Self {
+        let others = self.0.iter().filter(|(known, _)| known != name).cloned();
+        KnownTools(others.chain([(name.to_owned(), facts)]).collect())
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }

@@ -51,3 +51,14 @@ fn a_tool_that_is_not_known_declares_nothing() {
     assert_eq!(tools.of_kind(ToolKind::Edits).collect::<Vec<_>>(), ["Edit", "Revert", "Write"]);
     assert!(tools.knows("Bash") && !tools.knows("bash"));
 }
+
+#[test]
+fn a_tool_that_arrives_is_known_by_its_newest_declaration() {
+    let of = |kind| ToolFacts { kind, ..ToolFacts::default() };
+    let known = tools().and("Stamp", of(ToolKind::Edits));
+    assert_eq!(known.kind("Stamp"), ToolKind::Edits);
+    let known = known.and("Stamp", of(ToolKind::Fetches));
+    assert_eq!(known.kind("Stamp"), ToolKind::Fetches);
+    assert_eq!(known.names().filter(|name| *name == "Stamp").count(), 1);
+    assert_eq!(known.names().count(), tools().names().count() + 1);
+}

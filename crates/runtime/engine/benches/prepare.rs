@@ -30,7 +30,7 @@ fn main() {
     let full = Pressure { tokens: 1, window: 1, threshold: 1, target: 0, overhead: 0, keep: 6 };
     let plans = time(|| {
         for stage in stages() {
-            black_box(stage.plan(&view, &full, agent.tools.known()));
+            black_box(stage.plan(&view, &full, agent.tools.current().known()));
         }
         black_box(cut::plan(&view, &full, |bytes| bytes / 4));
     });
@@ -52,7 +52,8 @@ fn view() -> View {
         for call in 0..2 {
             let id = format!("c{turn}-{call}");
             let input = serde_json::json!({ "file_path": format!("/w/{turn}/{call}") });
-            let used = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input };
+            let used =
+                Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input, via: None };
             view.push(Message::assistant(&model, vec![used]));
             let content = vec![ResultPart::text("x".repeat(RESULT))];
             let result = Block::ToolResult { id: id.as_str().into(), content, is_error: false };

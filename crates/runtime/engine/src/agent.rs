@@ -6,7 +6,7 @@ use crate::gate::Gate;
 use crate::hooks::HookDesk;
 use crate::journal::Journal;
 use crate::meter::Meter;
-use crate::toolbox::Toolbox;
+use crate::tool_desk::ToolDesk;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Purse;
 use ostler_core::model::Thinking;
@@ -21,7 +21,7 @@ pub struct Agent {
     pub controls: Controls,
     /// Stable parts first; the same for all requests of the session.
     pub system: SharedList<String>,
-    pub tools: Toolbox,
+    pub tools: ToolDesk,
     pub gate: Gate,
     pub hooks: HookDesk,
     pub journal: Journal,

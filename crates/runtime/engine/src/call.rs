@@ -1,6 +1,7 @@
 //! One call from its start to its verdict: ask, record, run, bound.
 
 use crate::agent::Agent;
+use crate::gate::Gate;
 use crate::hooks::messages;
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
@@ -24,6 +25,8 @@ use tokio::time::Instant;
 pub(crate) struct Job {
     pub(crate) id: CallId,
     pub(crate) name: String,
+    /// The tool that the model named instead.
+    pub(crate) via: Option<String>,
     pub(crate) input: Value,
     pub(crate) access: Access,
     pub(crate) asks: Option<PendingQuestion>,
@@ -41,6 +44,12 @@ pub(crate) struct Job {
     pub(crate) began: Arc<OnceLock<Instant>>,
     /// Set when somebody lets it run who had to be asked first.
     pub(crate) decision: Arc<OnceLock<Decision>>,
+}
+
+impl Job {
+    fn judged_by(&self, gate: &Gate) -> Decision {
+        gate.judge_via((&self.name, self.via.as_deref()), &self.input, &self.access)
+    }
 }
 
 /// Why a person must say yes first, and the call's place in the row: questions come in the order of the calls, on
@@ -186,7 +195,7 @@ async fn ask(
         let _ = before.await;
     }
     // The question before this one may have settled it.
-    let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    let now = job.judged_by(&agent.gate);
     let mut question = None;
     let mut decided = if now.verdict == Ruled::Allow && !job.raised {
         Decision::of(Ruled::Allow, By::Person, "the user said yes for this session")
@@ -205,7 +214,7 @@ async fn ask(
         decided = Decision::of(Ruled::Deny, By::BuiltIn, why);
     }
     // The mode or the rules may have become stricter meanwhile.
-    let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    let now = job.judged_by(&agent.gate);
     if now.verdict == Ruled::Deny {
         decided = now;
     }

@@ -113,6 +113,7 @@ impl Turn {
         self.write(Entry::Boundary(Box::new(boundary)))?;
         *view = new;
         self.agent.meter.made_room();
+        self.tools.toolbox = self.agent.tools.relisted();
         self.synced().await?;
         if trigger == Trigger::Manual {
             self.tally.answered(format!("{}.", receipt.words()));
@@ -217,7 +218,7 @@ impl Turn {
     ) -> Option<Boundary> {
         let gauge = self.gauge(fallback);
         let (known, seen, turns, title) = self.agent.journal.carried();
-        let carried = known.and(CarryOver::of(view.messages().take(cut), self.agent.tools.known()));
+        let carried = known.and(CarryOver::of(view.messages().take(cut), self.tools.known()));
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
         let kept: Vec<_> = view.messages().skip(cut).collect();
         let attachments = self.attachments(&seen, bytes(room.attached), &kept);
@@ -285,7 +286,7 @@ impl Turn {
         let at = Carrying { seen, bytes };
         let mut left = bytes;
         let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
-        let tools = self.agent.tools.known();
+        let tools = self.tools.known();
         let new = all.filter(|one| !kept.iter().any(|message| says(message, one, tools)));
         new.filter(|one| match one.place {
             Place::Before => true,

@@ -161,7 +161,7 @@ impl crate::agent::Agent {
         if let Some(gauge) = self.context.measured().gauge {
             return gauge;
         }
-        let tools = self.tools.specs();
+        let tools = self.tools.current().specs();
         let request = Request {
             model: model.clone(),
             system: self.system.clone(),

@@ -59,6 +59,7 @@ impl Agent {
         if chosen.choice.primary != model {
             chosen.choice.primary = model;
             self.context.forget_measures();
+            self.tools.relist_later();
         }
     }
 

@@ -7,6 +7,7 @@ use ostler_core::permission::{
 use ostler_core::ports::{Approvals, Approver, Reply};
 use ostler_core::question::Question;
 use ostler_core::time::{Clock, Timestamp};
+use ostler_core::tool_facts::ToolFacts;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -19,7 +20,8 @@ pub struct Gate {
     /// Grows when the user accepts a rule.
     policy: RwLock<Policy>,
     mode: RwLock<Mode>,
-    workspace: Workspace,
+    /// Its tools grow in number when some arrive later.
+    workspace: RwLock<Arc<Workspace>>,
     approver: Arc<dyn Approver>,
     approvals: Arc<dyn Approvals>,
     /// How often something changed that may make a decision stricter.
@@ -43,7 +45,7 @@ impl Gate {
         Gate {
             policy: RwLock::new(policy),
             mode: RwLock::new(mode),
-            workspace,
+            workspace: RwLock::new(Arc::new(workspace)),
             approver,
             approvals,
             changes: AtomicU64::new(0),
@@ -80,15 +82,45 @@ impl Gate {
     }
 
     pub(crate) fn judge(&self, tool: &str, input: &Value, access: &Access) -> Decision {
+        let workspace = self.workspace();
         let decision = {
             let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-            decide(tool, access, &policy, self.mode(), &self.workspace)
+            decide(tool, access, &policy, self.mode(), &workspace)
         };
         if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
             let why = "the user allowed this very call for the session";
             return Decision::of(Verdict::Allow, By::Person, why);
         }
         decision
+    }
+
+    /// The same for a call through another tool: a rule about that one can only make it stricter.
+    pub(crate) fn judge_via(
+        &self,
+        (tool, via): (&str, Option<&str>),
+        input: &Value,
+        access: &Access,
+    ) -> Decision {
+        let decision = self.judge(tool, input, access);
+        match via {
+            Some(via) => decision.or_stricter(self.judge(via, input, &Access::nothing())),
+            None => decision,
+        }
+    }
+
+    /// A tool arrived: rules are about it as they are about every tool of its kind.
+    pub(crate) fn learn_tool(&self, name: &str, facts: ToolFacts) {
+        {
+            let mut workspace = self.workspace.write().unwrap_or_else(PoisonError::into_inner);
+            let tools = workspace.tools.and(name, facts);
+            *workspace = Arc::new(Workspace { tools, ..(**workspace).clone() });
+        }
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.learn_tool(name, facts.kind);
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `opened` is called when the question can be answered, before anybody waits for the answer.
@@ -134,7 +166,8 @@ impl Gate {
     /// Rules that hold until the next turn begins. Like every allow rule they give way to denials, to what a person
     /// wants to be asked about and to guarded names. What is no rule is passed over.
     pub fn allow_for_turn(&self, rules: &[String], source: &Source) {
-        let anchors = Anchors::of(&self.workspace);
+        let workspace = self.workspace();
+        let anchors = Anchors::of(&workspace);
         let parse = |text: &String| Rule::parse_at(text, anchors, source.clone()).ok();
         let mut added = self.for_turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
@@ -161,10 +194,11 @@ impl Gate {
     }
 
     fn accept(&self, offer: &[String], access: &Access) -> Vec<Rule> {
-        let bound = bound(access, &self.workspace);
+        let workspace = self.workspace();
+        let bound = bound(access, &workspace);
         let source = Source { tier: Tier::Approval, ..Source::default() };
         let parsed = |text: &String| {
-            let mut rule = Rule::parse(text, &self.workspace).ok()?;
+            let mut rule = Rule::parse(text, &workspace).ok()?;
             (rule.source, rule.bound) = (source.clone(), bound.clone());
             Some(rule)
         };

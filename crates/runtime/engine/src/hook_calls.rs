@@ -109,7 +109,7 @@ impl Scheduler {
     /// False: it will not run.
     pub(crate) fn judge_again(&mut self, index: usize) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
-        match self.judge(&call.name, &call.input) {
+        match self.judge((&call.name, call.via.as_deref()), &call.input) {
             Ok((access, decision)) => {
                 if let Some(call) = self.calls.get_mut(index) {
                     call.access = access;

@@ -16,6 +16,7 @@ use ostler_core::session::{Entry, Measured, Pending, Session};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
+use ostler_core::tool_facts::KnownTools;
 use ostler_core::turn::Terminal;
 use ostler_core::view::{View, ViewItem};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -206,6 +207,17 @@ impl Journal {
     /// The newest undo outside of the session that the model was told of.
     pub fn undo_told(&self) -> u64 {
         self.mirror().session.carry.undo_told
+    }
+
+    /// The tools in the list of the newest request; none if there was no request.
+    pub fn listed_tools(&self) -> Option<Vec<String>> {
+        let mirror = self.mirror();
+        let front = mirror.session.trail.front()?;
+        Some(front.tools.iter().map(|(name, _)| name.clone()).collect())
+    }
+
+    pub(crate) fn know_tools(&self, tools: KnownTools) {
+        self.mirror().session.know_tools(tools);
     }
 
     /// The newest request of an earlier process.

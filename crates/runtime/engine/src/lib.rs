@@ -37,6 +37,7 @@ mod sync_pool;
 mod tally;
 mod task_budget;
 mod texts;
+mod tool_desk;
 mod toolbox;
 mod turn_stream;
 
@@ -52,5 +53,6 @@ pub use own_call::own_call;
 pub use run::{compact, resume_turn, run, run_with};
 pub use side_request::{SideAnswer, SideRequestError, side_request};
 pub use sync_pool::SyncPool;
+pub use tool_desk::ToolDesk;
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

@@ -16,7 +16,7 @@ impl Scheduler {
     pub(crate) fn reopen(&mut self, view: &View, pending: &Pending) {
         let last = view.messages().last().map(|message| message.blocks()).unwrap_or_default();
         for block in last {
-            let Block::ToolUse { id, name, input } = block else { continue };
+            let Block::ToolUse { id, name, input, via } = block else { continue };
             if !view.open_calls().contains(id) {
                 continue;
             }
@@ -33,14 +33,14 @@ impl Scheduler {
                     let lost = Verdict { outcome: CallOutcome::Stopped, ..lost };
                     self.answered(id, name, input, lost);
                 }
-                _ => self.submit(id, name, input),
+                _ => self.submit(id, name, via.clone(), input),
             }
         }
     }
 
     /// A call whose only purpose is to wait has ended.
     pub(crate) fn has_waited(&self) -> bool {
-        let known = self.agent.tools.known();
+        let known = self.known();
         self.calls.iter().any(|call| {
             let ran = call.verdict().is_some_and(Verdict::has_run);
             ran && known.kind(&call.name) == ToolKind::Waits

@@ -22,7 +22,7 @@ pub async fn own_call(
     input: Value,
 ) -> Result<ToolOutput, String> {
     let mut scheduler = Scheduler::new(agent.clone());
-    scheduler.submit(id, name.to_owned(), input);
+    scheduler.submit(id, name.to_owned(), None, input);
     scheduler.seal();
     let mut notices = Vec::new();
     while scheduler.is_busy() {

@@ -259,6 +259,7 @@ mod tests {
             id: id(n),
             name: name.into(),
             input: serde_json::json!({}),
+            via: None,
         };
         let result = |n: &str| Block::ToolResult {
             id: id(n),

@@ -153,7 +153,7 @@ impl Turn {
     fn relief(&self, view: &View, pressure: &Pressure, fallback: bool) -> Relief {
         let mut relief = Relief { view: view.clone(), done: Vec::new(), tokens: pressure.tokens };
         for stage in stages() {
-            let changes = stage.plan(&relief.view, pressure, self.agent.tools.known());
+            let changes = stage.plan(&relief.view, pressure, self.tools.known());
             if changes.is_empty() {
                 continue;
             }

@@ -217,6 +217,7 @@ impl Turn {
         let recovery = &state.recovery;
         // The old one is given back first, or it would stand in its own way.
         self.reserved = None;
+        self.tools.toolbox = self.agent.tools.for_request();
         if let Some(received) = self.receive(state).await {
             return received;
         }
@@ -254,7 +255,7 @@ impl Turn {
         Request {
             model: agent.model_id(fallback),
             system: agent.system.clone(),
-            tools: agent.tools.specs(),
+            tools: self.tools.toolbox.specs(),
             view: state.view.clone(),
             max_output: self.reserved.as_ref().map_or(0, |reserved| reserved.output),
             thinking: agent.thinking(),

@@ -106,13 +106,13 @@ impl Turn {
             AnswerPart::Thinking(text) => self.out.emit(Event::ThinkingDelta { text }).await,
             AnswerPart::Block(block) => {
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
-                if let Block::ToolUse { id, name, input } = block {
-                    self.tools.submit(id, name, input);
+                if let Block::ToolUse { id, name, input, via } = block {
+                    self.tools.submit(id, name, via, input);
                 }
             }
             AnswerPart::CutCall(block) => {
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
-                if let Block::ToolUse { id, name, input } = block {
+                if let Block::ToolUse { id, name, input, .. } = block {
                     self.tools.submit_unusable(
                         id,
                         name,

@@ -6,13 +6,16 @@ use crate::hook_calls::{HookAnswers, TaskEnd};
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::start_rule::{Slot, Stage, runs_beside_others, startable};
 use crate::texts;
+use crate::toolbox::Toolbox;
 use ostler_core::event::{CallOutcome, NotRun, Notice};
 use ostler_core::hook::EventName;
 use ostler_core::ids::CallId;
+use ostler_core::late_tools::USE_TOOL;
 use ostler_core::message::Block;
 use ostler_core::permission::{Access, Decision, Verdict as Ruled};
 use ostler_core::session::Verdict as Recorded;
 use ostler_core::tool::{Seen, ToolOutput};
+use ostler_core::tool_facts::KnownTools;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,6 +26,8 @@ use tokio::time::Instant;
 
 pub(crate) struct Scheduler {
     pub(crate) agent: Arc<Agent>,
+    /// The tools of the running iteration, whatever came or went since.
+    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) calls: Vec<Call>,
     pub(crate) running: JoinSet<(usize, TaskEnd)>,
     signals: Arc<Signals>,
@@ -44,6 +49,8 @@ pub(crate) struct Scheduler {
 pub(crate) struct Call {
     pub(crate) id: CallId,
     pub(crate) name: String,
+    /// The tool that the model named instead.
+    pub(crate) via: Option<String>,
     pub(crate) input: Value,
     pub(crate) access: Access,
     /// Why a person must say yes first, and what else the question says.
@@ -83,6 +90,7 @@ pub(crate) enum Happened {
 impl Scheduler {
     pub(crate) fn new(agent: Arc<Agent>) -> Self {
         Scheduler {
+            toolbox: agent.tools.current(),
             agent,
             calls: Vec::new(),
             running: JoinSet::new(),
@@ -97,15 +105,21 @@ impl Scheduler {
         }
     }
 
+    /// What the tools of the iteration declare.
+    pub(crate) fn known(&self) -> &KnownTools {
+        self.toolbox.known()
+    }
+
     /// Takes a complete call. What cannot run is answered at once.
-    pub(crate) fn submit(&mut self, id: CallId, name: String, input: Value) {
-        let judged = self.judge(&name, &input);
+    pub(crate) fn submit(&mut self, id: CallId, name: String, via: Option<String>, input: Value) {
+        let judged = self.judge((&name, via.as_deref()), &input);
         match judged {
             Ok((access, decision)) => {
                 let after_seal = self.agent.hooks.hears_of(&name);
                 let pending =
                     after_seal && self.agent.hooks.listens(EventName::PreToolUse, Some(&name));
                 let mut call = Call::new(id, name, input, access, CallState::Waiting);
+                call.via = via;
                 call.judged_at = self.agent.gate.changes();
                 call.hooks = HookAnswers { pending, after_seal, ..HookAnswers::default() };
                 call.set_decision(decision);
@@ -142,15 +156,11 @@ impl Scheduler {
 
     pub(crate) fn judge(
         &self,
-        name: &str,
+        (name, via): (&str, Option<&str>),
         input: &Value,
     ) -> Result<(Access, Decision), Box<Verdict>> {
-        let Some(tool) = self.agent.tools.get(name) else {
-            let known: Vec<_> = self.agent.tools.names().collect();
-            let text =
-                texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
-            let output = ToolOutput::misuse(text);
-            return Err(Box::new(Verdict::not_run(output, NotRun::UnknownTool)));
+        let Some(tool) = self.toolbox.get(name) else {
+            return Err(Box::new(no_tool(&self.toolbox, name)));
         };
         // Every tool is foreign here, also before it runs.
         let access = catch_unwind(AssertUnwindSafe(|| tool.access(input).map_err(Box::new)));
@@ -161,7 +171,7 @@ impl Scheduler {
             }
             Err(_) => return Err(Box::new(Verdict::panicked(name, None))),
         };
-        let decision = self.agent.gate.judge(name, input, &access);
+        let decision = self.agent.gate.judge_via((name, via), input, &access);
         match decision.verdict {
             Ruled::Allow | Ruled::Ask => Ok((access, decision)),
             Ruled::Deny => Err(Box::new(Verdict::denied(decision))),
@@ -182,7 +192,8 @@ impl Scheduler {
     /// The answer was thrown away, or is settled; its calls are gone with it.
     pub(crate) fn discard(&mut self) {
         if !self.calls.is_empty() {
-            *self = Scheduler::new(self.agent.clone());
+            let toolbox = self.toolbox.clone();
+            *self = Scheduler { toolbox, ..Scheduler::new(self.agent.clone()) };
         }
     }
 
@@ -328,7 +339,7 @@ impl Scheduler {
         let slots: Vec<_> = self.calls.iter().map(Call::slot).collect();
         let beside_others = runs_beside_others(&slots, index);
         let Some(call) = self.calls.get_mut(index) else { return };
-        let Some(tool) = self.agent.tools.get(&call.name) else { return };
+        let Some(tool) = self.toolbox.get(&call.name) else { return };
         let tail = Arc::new(Mutex::new(String::new()));
         let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
         let asks = call.asks.clone().map(|decision| {
@@ -340,6 +351,7 @@ impl Scheduler {
         let job = Job {
             id: call.id.clone(),
             name: call.name.clone(),
+            via: call.via.clone(),
             input: call.input.clone(),
             access: call.access.clone(),
             beside_others,
@@ -361,6 +373,16 @@ impl Scheduler {
     }
 }
 
+/// No tool has this name, or it is the one that calls others, and names none.
+fn no_tool(toolbox: &Toolbox, name: &str) -> Verdict {
+    let (text, why) = match toolbox.is_late() && name == USE_TOOL {
+        true => (texts::USE_TOOL_MISUSE.to_owned(), NotRun::BadInput),
+        false => (texts::UNKNOWN_TOOL.replace("{name}", name), NotRun::UnknownTool),
+    };
+    let known = toolbox.names().join(", ");
+    Verdict::not_run(ToolOutput::misuse(text.replace("{known}", &known)), why)
+}
+
 fn stopped_verdict(since: Instant, tail: &Mutex<String>) -> Verdict {
     let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
     let tail = if tail.is_empty() { String::new() } else { format!(" Last output:\n{tail}") };
@@ -375,6 +397,7 @@ impl Call {
         Call {
             id,
             name,
+            via: None,
             input,
             access,
             asks: None,

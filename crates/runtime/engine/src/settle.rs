@@ -22,7 +22,7 @@ impl Turn {
                 let mut extra = self.tools.notes();
                 extra.extend(self.reminders(view).await);
                 if matches!(end, ToolsEnd::Finished | ToolsEnd::Redirected) {
-                    extra.extend(todo::reminder(&plan, view, self.agent.tools.known()));
+                    extra.extend(todo::reminder(&plan, view, self.tools.known()));
                 }
                 Outcome::ToolsSettled { results: self.tools.results(), extra, end }
             }
@@ -178,7 +178,7 @@ impl Turn {
         let (name, seen) = (call.name.clone(), call.seen());
         let written = self.agent.journal.finished(result, seen.clone());
         written.map_err(|error| self.tally.store_failed(error.to_string()))?;
-        if let Some(tool) = self.agent.tools.get(&name) {
+        if let Some(tool) = self.tools.toolbox.get(&name) {
             tool.recorded(&seen);
         }
         Ok(())

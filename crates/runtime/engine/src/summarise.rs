@@ -87,7 +87,7 @@ impl Turn {
         let why = failure.unwrap_or_else(|| format!("it took more than {MOST} requests"));
         let rest = bytes.saturating_sub(text.len()).max(bytes / 2);
         let left = view.messages().take(cut).skip(from);
-        let lines = summary::extracted(left, rest, self.agent.tools.known());
+        let lines = summary::extracted(left, rest, self.tools.known());
         let text = summary::bounded(&text, bytes / 2);
         let text = if text.is_empty() { lines } else { format!("{text}\n\n{lines}") };
         Ok(Summary { text, made: Made::Extract { why }, requests })
@@ -121,7 +121,7 @@ impl Turn {
         let mut request = Request {
             model: model.clone(),
             system: self.agent.system.clone(),
-            tools: self.agent.tools.specs(),
+            tools: self.tools.toolbox.specs(),
             view,
             max_output: 0,
             thinking: self.agent.thinking(),

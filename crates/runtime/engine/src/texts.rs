@@ -17,4 +17,5 @@ text!(STOPPED, "results/stopped.md");
 text!(REDIRECTED, "results/redirected.md");
 text!(NOT_STARTED, "results/not-started.md");
 text!(UNKNOWN_TOOL, "results/unknown-tool.md");
+text!(USE_TOOL_MISUSE, "results/use-tool-misuse.md");
 text!(TASK_BUDGET, "task-budget.md");

@@ -164,7 +164,7 @@ impl<'a> ConversationReader<'a> {
                         self.keep(FactKind::Decision, text, "an answer", None);
                     }
                 }
-                Block::ToolUse { id, name, input } => {
+                Block::ToolUse { id, name, input, .. } => {
                     let facts = self.scene.tools.facts(name);
                     let command = match facts.kind {
                         ToolKind::Runs => {

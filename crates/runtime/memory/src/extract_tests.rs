@@ -27,7 +27,7 @@ fn kept(messages: &[Message]) -> Vec<(FactKind, String)> {
 }
 
 fn call(id: &str, name: &str, input: serde_json::Value) -> Message {
-    let content = vec![Block::ToolUse { id: id.into(), name: name.into(), input }];
+    let content = vec![Block::ToolUse { id: id.into(), name: name.into(), input, via: None }];
     Message::assistant(&ModelId::new("m"), content)
 }
 

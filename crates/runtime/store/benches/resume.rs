@@ -55,7 +55,7 @@ fn write(home: &std::path::Path, bytes: usize, result: usize, between: usize) {
 fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId, result: usize) {
     let id = format!("c{n}");
     let input = serde_json::json!({ "file_path": format!("/w/{n}.rs") });
-    let call = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input };
+    let call = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input, via: None };
     let content = vec![ResultPart::text("line of code\n".repeat(result / 13))];
     let result = Block::ToolResult { id: id.as_str().into(), content, is_error: false };
     let usage = Usage { input: 10, output: 10, ..Usage::default() };

@@ -13,7 +13,7 @@ fn nested(levels: usize) -> Entry {
     let input = (0..levels).fold(json!("}]\\\""), |inner, n| {
         if n % 2 == 0 { json!([inner]) } else { json!({"k": inner}) }
     });
-    let call = Block::ToolUse { id: CallId::new("c"), name: "t".into(), input };
+    let call = Block::ToolUse { id: CallId::new("c"), name: "t".into(), input, via: None };
     Entry::Answer { message: Message::assistant(&ModelId::new("m"), vec![call]), stop: None }
 }
 

@@ -126,7 +126,7 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
                 Block::ToolUse { id, name, .. } if name == Recall::NAME => {
                     ours.insert(id.clone());
                 }
-                Block::ToolUse { id, name, input } => {
+                Block::ToolUse { id, name, input, .. } => {
                     see(LogPiece {
                         seq,
                         who: format!("call {id} {name}"),

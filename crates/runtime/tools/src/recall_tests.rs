@@ -31,7 +31,7 @@ fn log() -> Kept {
     let call = |id: &str, name: &str, input| Entry::Answer {
         message: Message::assistant(
             &ModelId::new("m"),
-            vec![Block::ToolUse { id: id.into(), name: name.into(), input }],
+            vec![Block::ToolUse { id: id.into(), name: name.into(), input, via: None }],
         ),
         stop: None,
     };

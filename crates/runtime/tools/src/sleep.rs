@@ -66,6 +66,7 @@ fn name(item: &QueuedItem) -> &'static str {
         InboundSource::Person => "a message from the user",
         InboundSource::Agent { .. } => "a message from another agent",
         InboundSource::Job { .. } => "news of a background job",
+        InboundSource::Tools { .. } => "news of tools",
         InboundSource::Harness => "a notice",
     }
 }

@@ -79,7 +79,7 @@ fn write(home: &Path, project: &Path) {
 fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId, project: &Path) {
     let (id, path) = (format!("c{n}"), project.join(format!("src/{}.rs", n % 700)));
     let input = serde_json::json!({ "file_path": path });
-    let call = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input };
+    let call = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input, via: None };
     let lines = (0..RESULT / 20).map(|line| format!("{line:6}\tline of code\n"));
     let content = vec![ResultPart::text(lines.collect::<String>())];
     let result = Block::ToolResult { id: id.as_str().into(), content, is_error: false };

@@ -206,7 +206,7 @@ pub(crate) fn block(block: &Block) -> Value {
             json!({ "type": "redacted_thinking", "data": part.data.to_string() })
         }
         Block::Image(image) => picture(image),
-        Block::ToolUse { id, name, input } => {
+        Block::ToolUse { id, name, input, .. } => {
             json!({ "type": "tool_use", "id": id.as_str(), "name": name, "input": input })
         }
         Block::ToolResult { id, content, is_error } => json!({

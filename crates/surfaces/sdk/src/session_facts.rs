@@ -30,7 +30,7 @@ impl SessionFacts {
         SessionFacts {
             session: session.id().clone(),
             cwd: session.workspace().cwd.clone(),
-            tools: session.tool_names().map(str::to_owned).collect(),
+            tools: session.tool_names(),
             models: models.map(|model| (model.clone(), session.model_info(&model))).collect(),
             mode: session.mode().name().to_owned(),
             user_skills: named(|skill| skill.for_user),

@@ -115,7 +115,12 @@ mod tests {
         };
         let image = Image { media: "image/png".into(), data: long.as_str().into(), blob: None };
         let input = json!({ "file_path": "a", "content": long });
-        let call = Block::ToolUse { id: "c".into(), name: "Write".into(), input: input.clone() };
+        let call = Block::ToolUse {
+            id: "c".into(),
+            name: "Write".into(),
+            input: input.clone(),
+            via: None,
+        };
         let large = [
             Event::TextDelta { text: long.clone() },
             Event::ThinkingDelta { text: long.clone() },

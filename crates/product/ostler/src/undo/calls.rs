@@ -94,7 +94,7 @@ impl Reader {
         match entry {
             Entry::Answer { message, .. } => {
                 for block in message.blocks() {
-                    if let Block::ToolUse { id, name, input } = block {
+                    if let Block::ToolUse { id, name, input, .. } = block {
                         let text = |key: &str| input.get(key).and_then(|value| value.as_str());
                         let subject = text("command").or_else(|| text("file_path"));
                         let subject = subject.unwrap_or_default().to_owned();

@@ -5,6 +5,7 @@
 mod attached;
 mod compaction;
 mod instructions;
+mod late_tools;
 mod opening;
 mod own_tool;
 mod recorded;
@@ -74,6 +75,14 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_tool_of_ones_own_is_explained
             a_tool_of_ones_own_is_carried_over
             every_tool_that_ships_is_explained;
+        late_tools:
+            requests_stay_byte_extensions_of_each_other
+            without_the_option_nothing_changes
+            rules_refuse_calls_through_the_fixed_tool
+            an_allow_rule_can_name_a_tool_that_is_not_there_yet
+            a_late_tool_is_known_and_explained
+            the_log_and_the_events_name_the_tool_that_ran
+            after_a_summary_it_is_in_the_list;
         reuse:
             a_long_session_is_served_from_the_cache;
         second_protocol:

@@ -14,8 +14,12 @@ pub struct Stamp {
 
 impl Stamp {
     pub fn new(folder: PathBuf) -> Self {
+        Stamp::named("Stamp", folder)
+    }
+
+    pub fn named(name: &str, folder: PathBuf) -> Self {
         let spec = ToolSpec {
-            name: "Stamp".into(),
+            name: name.into(),
             description: include_str!("stamp.md").trim().into(),
             input_schema: json!({
                 "type": "object",

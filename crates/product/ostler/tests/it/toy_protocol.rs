@@ -55,7 +55,8 @@ impl ToyProtocol {
             Block::Provider(part) if is_own && part.author == self.name => {
                 Some(json!({"who": who, "sealed": part.data}))
             }
-            Block::ToolUse { id, name, input } => {
+            Block::ToolUse { id, name, input, via } => {
+                let (name, input) = ostler::as_said(name, input, via.as_deref());
                 Some(json!({"who": who, "does": name, "with": input, "mark": id.as_str()}))
             }
             Block::ToolResult { id, content, .. } => {
@@ -213,7 +214,7 @@ impl ToyReader {
             out.push(ModelEvent::Block(Block::Provider(part)));
         } else if !line["do"].is_null() {
             let (id, input) = (text("mark").as_str().into(), line["with"].clone());
-            out.push(ModelEvent::Block(Block::ToolUse { id, name: text("do"), input }));
+            out.push(ModelEvent::Block(Block::ToolUse { id, name: text("do"), input, via: None }));
         } else if !line["bye"].is_null() {
             self.is_ended = true;
             let stop =

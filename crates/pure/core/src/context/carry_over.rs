@@ -75,7 +75,7 @@ impl CarryOver {
             }
             for block in message.blocks() {
                 match block {
-                    Block::ToolUse { id, name, input } => {
+                    Block::ToolUse { id, name, input, .. } => {
                         let files = tools.facts(name).changed(input).collect();
                         let subject = subject(name, input, tools);
                         let whole = format!("{name} {input}");
@@ -238,7 +238,7 @@ mod tests {
 
     fn exchange(id: &str, name: &str, path: &str, error: Option<&str>) -> [Message; 2] {
         let input = json!({ "file_path": path });
-        let call = Block::ToolUse { id: id.into(), name: name.into(), input };
+        let call = Block::ToolUse { id: id.into(), name: name.into(), input, via: None };
         let result = Block::ToolResult {
             id: id.into(),
             content: vec![crate::message::ResultPart::text(error.unwrap_or("ok"))],

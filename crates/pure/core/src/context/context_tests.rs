@@ -54,7 +54,7 @@ fn messages(turns: &[Told]) -> Vec<Message> {
                 // Few tools and inputs, so that the same call is made again.
                 let name = ["Read", "Edit", "Bash", "Skill"][usize::from(*tool)];
                 let input = json!({ "file_path": format!("f{}", n % 3) });
-                said.push(Block::ToolUse { id: id.clone(), name: name.into(), input });
+                said.push(Block::ToolUse { id: id.clone(), name: name.into(), input, via: None });
                 let content = vec![ResultPart::text(format!("r{n} {}", "x".repeat(*size)))];
                 results.push(Block::ToolResult { id, content, is_error: *is_error });
             }

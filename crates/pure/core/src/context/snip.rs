@@ -23,7 +23,7 @@ impl Stage for Snip {
         let mut last: HashMap<(String, String), CallId> = HashMap::new();
         let mut later: HashMap<CallId, CallId> = HashMap::new();
         for block in view.messages().flat_map(|message| message.blocks()) {
-            if let Block::ToolUse { id, name, input } = block
+            if let Block::ToolUse { id, name, input, .. } = block
                 && let Some(before) = last.insert((name.clone(), input.to_string()), id.clone())
             {
                 later.insert(before, id.clone());

@@ -22,8 +22,9 @@ pub fn of_block(block: &Block) -> u64 {
         Block::Redacted { data } => data.len() as u64,
         Block::Provider(part) => of_json(&part.data),
         Block::Image(Image { .. }) => IMAGE,
-        Block::ToolUse { id, name, input } => {
-            (id.as_str().len() + name.len()) as u64 + of_json(input)
+        Block::ToolUse { id, name, input, via } => {
+            let via = via.as_ref().map_or(0, String::len);
+            (id.as_str().len() + name.len() + via) as u64 + of_json(input)
         }
         Block::ToolResult { id, content, .. } => {
             id.as_str().len() as u64 + content.iter().map(of_part).sum::<u64>()

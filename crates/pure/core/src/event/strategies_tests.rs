@@ -95,10 +95,13 @@ pub(crate) fn block() -> impl Strategy<Value = Block> {
             .prop_map(|(text, signature)| Block::Thinking { text, signature }),
         text().prop_map(|data| Block::Redacted { data }),
         image().prop_map(Block::Image),
-        (id(), text(), value()).prop_map(|(id, name, input)| Block::ToolUse { id, name, input }),
+        (id(), text(), value(), prop::option::of(text()))
+            .prop_map(|(id, name, input, via)| Block::ToolUse { id, name, input, via }),
         (id(), prop::collection::vec(part, 0..3), any::<bool>())
             .prop_map(|(id, content, is_error)| Block::ToolResult { id, content, is_error }),
     ]
+    // Strategies are large, and the stack of a test is not.
+    .boxed()
 }
 
 pub(crate) fn by() -> impl Strategy<Value = By> {
@@ -167,12 +170,15 @@ pub(crate) fn question_end() -> impl Strategy<Value = QuestionEnd> {
 }
 
 pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
+    let names = || prop::collection::vec(text(), 0..3);
     let source = prop_oneof![
         Just(InboundSource::Person),
         Just(InboundSource::Harness),
+        (names(), names()).prop_map(|(added, removed)| InboundSource::Tools { added, removed }),
         text().prop_map(|id| InboundSource::Job { id }),
         text().prop_map(|name| InboundSource::Agent { path: AgentPath::default().child(name) }),
-    ];
+    ]
+    .boxed();
     let when =
         prop::sample::select(vec![Delivery::NextBoundary, Delivery::AfterTurn, Delivery::Later]);
     let inbound = || text().prop_map(InboundId::new);

@@ -58,6 +58,11 @@ impl Trail {
         self.last = None;
     }
 
+    /// What stood in front of the messages of the newest request.
+    pub fn front(&self) -> Option<&Front> {
+        self.front.as_ref()
+    }
+
     pub fn earlier(&self) -> Option<Earlier> {
         let (model, at, usage) = self.last.clone()?;
         Some(Earlier { model, at, usage, front: self.front.clone()? })

@@ -160,6 +160,11 @@ impl Session {
         session
     }
 
+    /// What calls changed is carried on for these tools, from here on.
+    pub fn know_tools(&mut self, tools: KnownTools) {
+        self.tools = tools;
+    }
+
     pub fn apply(&mut self, entry: Entry) {
         if goes_on(&entry) {
             self.cut_off.clear();

@@ -33,7 +33,7 @@ fn answer(content: Vec<Block>) -> Entry {
     Entry::Answer { message: Message::assistant(&ModelId::new("m"), content), stop: None }
 }
 fn call(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}), via: None }
 }
 fn calls(ids: &[&str]) -> Entry {
     answer(ids.iter().map(|id| call(id)).collect())

@@ -237,7 +237,7 @@ impl SessionState {
             Event::ThinkingDelta { text } => self.answer.thinking.push_str(text),
             Event::BlockFinished { block } => {
                 self.answer.push(block);
-                if let Block::ToolUse { id, name, input } = block {
+                if let Block::ToolUse { id, name, input, .. } = block {
                     self.call(id, name).input = input.clone();
                 }
             }

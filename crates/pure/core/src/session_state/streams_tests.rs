@@ -75,7 +75,7 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
             Event::Retrying(Retry { wait: retry.wait + Duration::from_micros(300), ..retry })
         }
         Event::BlockFinished { block: Block::ToolUse { name, input, .. } } => {
-            Event::BlockFinished { block: Block::ToolUse { id: call, name, input } }
+            Event::BlockFinished { block: Block::ToolUse { id: call, name, input, via: None } }
         }
         Event::AnswerSealed { usage, stop, .. } => {
             Event::AnswerSealed { usage, cost: cost(units), cache_saved: None, stop }
@@ -170,7 +170,9 @@ fn answer_started() -> Event {
 
 fn announced(id: &str) -> Event {
     let input = json!({ "command": "make", "for": id });
-    Event::BlockFinished { block: Block::ToolUse { id: id.into(), name: "Bash".into(), input } }
+    Event::BlockFinished {
+        block: Block::ToolUse { id: id.into(), name: "Bash".into(), input, via: None },
+    }
 }
 
 fn asked(id: &str, question: &str) -> Event {

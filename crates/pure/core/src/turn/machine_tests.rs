@@ -125,7 +125,7 @@ pub(super) fn answer(content: Vec<Block>, cut: bool, end: SampleEnd) -> Outcome 
     Outcome::Sampled { message: Some(Message::assistant(&ModelId::new("m"), content)), cut, end }
 }
 pub(super) fn use_of(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}), via: None }
 }
 pub(super) fn say(end: SampleEnd) -> Outcome {
     answer(vec![Block::text("said")], false, end)

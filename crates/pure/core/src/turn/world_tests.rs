@@ -60,7 +60,7 @@ pub(super) fn thought() -> Block {
     Block::Thinking { text: "hm".into(), signature: None }
 }
 pub(super) fn use_of(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}), via: None }
 }
 
 /// All that can happen in each phase.

@@ -12,6 +12,7 @@ mod hooks;
 mod inbox;
 mod inbox_kills;
 mod interrupt;
+mod late_tools;
 mod ledger;
 mod overlap;
 mod reasons;

@@ -107,6 +107,7 @@ async fn a_call_that_asks_waits_for_the_seal_though_it_is_harmless() {
         id: "r1".into(),
         name: "Read".into(),
         input: serde_json::json!({ "path": "/etc/passwd" }),
+        via: None,
     }));
     model.delta("and");
     let read = until(&mut stream, "text").await;

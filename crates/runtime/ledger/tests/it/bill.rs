@@ -61,7 +61,7 @@ async fn beside(rig: &Rig, ask: &str, purpose: Purpose) {
     let request = Request {
         model: "scripted".into(),
         system: rig.agent.system.clone(),
-        tools: rig.agent.tools.specs(),
+        tools: rig.agent.tools.current().specs(),
         view,
         max_output: 2_000,
         thinking: rig.agent.settings.thinking,

@@ -28,7 +28,12 @@ async fn text_thinking_and_calls() {
     );
     assert_eq!(
         heard.blocks[2],
-        Block::ToolUse { id: "t1".into(), name: "Read".into(), input: json!({"path": "a"}) }
+        Block::ToolUse {
+            id: "t1".into(),
+            name: "Read".into(),
+            input: json!({"path": "a"}),
+            via: None
+        }
     );
     assert_eq!(heard.lines.last().unwrap(), "ended ToolUse");
     assert!(heard.usage.prompt() > 0 && heard.usage.output > 0);

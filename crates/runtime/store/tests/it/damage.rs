@@ -327,7 +327,8 @@ fn c26_a_log_that_was_removed_is_missed_at_the_next_sync() {
 fn a_damaged_prompt_costs_only_itself() {
     let turn = |n: usize| {
         let id = CallId::new(format!("c{n}"));
-        let call = Block::ToolUse { id: id.clone(), name: "Read".into(), input: json!({}) };
+        let call =
+            Block::ToolUse { id: id.clone(), name: "Read".into(), input: json!({}), via: None };
         let content = vec![ResultPart::text(format!("result {n}"))];
         vec![
             prompt(format!("prompt {n}")),

@@ -60,6 +60,7 @@ fn question() -> Vec<Entry> {
                         id: call.clone(),
                         name: "edit".into(),
                         input: json!({"path": "a.rs", "z": [1, -2, 0.1, 1e300, true, null, {}], "a": "日本"}),
+                        via: None,
                     },
                 ],
             ),

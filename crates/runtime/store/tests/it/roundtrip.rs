@@ -57,7 +57,8 @@ fn block() -> impl Strategy<Value = Block> {
         (any::<String>(), any::<String>(), value()).prop_map(|(id, name, input)| Block::ToolUse {
             id: CallId::new(id),
             name,
-            input
+            input,
+            via: None,
         }),
         (any::<String>(), vec(part, 0..3), any::<bool>()).prop_map(|(id, content, is_error)| {
             Block::ToolResult { id: CallId::new(id), content, is_error }

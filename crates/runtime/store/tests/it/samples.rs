@@ -97,7 +97,7 @@ fn talk(session: &SessionId) -> Vec<Entry> {
             thinking,
             Block::Redacted { data: "xx".into() },
             Block::text("日本語"),
-            Block::ToolUse { id: call(1), name: "edit".into(), input },
+            Block::ToolUse { id: call(1), name: "edit".into(), input, via: None },
         ]),
         Entry::Answer {
             message: Message::assistant(&ModelId::new("m"), vec![]),

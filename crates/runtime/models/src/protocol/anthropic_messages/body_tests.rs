@@ -40,7 +40,7 @@ fn send(model: &str, view: &View, options: &BodyOptions) -> String {
 }
 
 fn call(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "A".into(), input: json!({}) }
+    Block::ToolUse { id: id.into(), name: "A".into(), input: json!({}), via: None }
 }
 
 fn result(id: &str) -> Block {

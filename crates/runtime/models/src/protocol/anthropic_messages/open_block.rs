@@ -105,7 +105,7 @@ fn finish_call(id: CallId, name: String, given: Option<Value>, json: String) -> 
         text => serde_json::from_str(text).ok().filter(Value::is_object),
     };
     match input {
-        Some(input) => ModelEvent::Block(Block::ToolUse { id, name, input }),
+        Some(input) => ModelEvent::Block(Block::ToolUse { id, name, input, via: None }),
         None => ModelEvent::Cut { id, name, raw: json },
     }
 }

@@ -21,7 +21,7 @@ fn show(event: &ModelEvent) -> String {
             format!("block thinking {text} {signature:?}")
         }
         ModelEvent::Block(Block::Redacted { data }) => format!("block redacted {data}"),
-        ModelEvent::Block(Block::ToolUse { id, name, input }) => {
+        ModelEvent::Block(Block::ToolUse { id, name, input, .. }) => {
             format!("block call {id} {name} {input}")
         }
         ModelEvent::Cut { id, name, raw } => format!("cut {id} {name} {raw}"),

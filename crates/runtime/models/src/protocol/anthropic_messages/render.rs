@@ -1,10 +1,12 @@
 //! A message, the tools or the system text as wire bytes. Each is made once and then only sliced.
 
 use bytes::Bytes;
+use ostler_core::late_tools::as_said;
 use ostler_core::message::{Block, Image, Message, ResultPart};
 use ostler_core::tool::ToolSpec;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What an image costs at most, whatever the length of its data.
@@ -144,7 +146,7 @@ enum WireMessage<'a> {
     ToolUse {
         id: &'a str,
         name: String,
-        input: &'a Value,
+        input: Cow<'a, Value>,
     },
     ToolResult {
         tool_use_id: &'a str,
@@ -179,11 +181,10 @@ fn wire(block: &Block) -> Option<WireMessage<'_>> {
         // This protocol writes none.
         Block::Provider(_) => return None,
         Block::Image(image) => wire_image(image),
-        Block::ToolUse { id, name, input } => WireMessage::ToolUse {
-            id: id.as_str(),
-            name: sendable_name(name),
-            input: object(input),
-        },
+        Block::ToolUse { id, name, input, via } => {
+            let (name, input) = as_said(name, object(input), via.as_deref());
+            WireMessage::ToolUse { id: id.as_str(), name: sendable_name(name), input }
+        }
         Block::ToolResult { id, content, is_error } => WireMessage::ToolResult {
             tool_use_id: id.as_str(),
             content: result(content),

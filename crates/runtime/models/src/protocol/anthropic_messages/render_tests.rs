@@ -29,15 +29,34 @@ fn every_block_in_its_wire_form() {
             json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}),
         ),
         (
-            Block::ToolUse { id: "t1".into(), name: "Read".into(), input: json!({"b": 1, "a": 2}) },
+            Block::ToolUse {
+                id: "t1".into(),
+                name: "Read".into(),
+                input: json!({"b": 1, "a": 2}),
+                via: None,
+            },
             json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"b": 1, "a": 2}}),
         ),
         (
-            Block::ToolUse { id: "t1".into(), name: "".into(), input: Value::Null },
+            Block::ToolUse {
+                id: "t1".into(),
+                name: "Stamp".into(),
+                input: json!({"a": 2}),
+                via: Some("UseTool".into()),
+            },
+            json!({"type": "tool_use", "id": "t1", "name": "UseTool", "input": {"name": "Stamp", "input": {"a": 2}}}),
+        ),
+        (
+            Block::ToolUse { id: "t1".into(), name: "".into(), input: Value::Null, via: None },
             json!({"type": "tool_use", "id": "t1", "name": "unnamed", "input": {}}),
         ),
         (
-            Block::ToolUse { id: "t1".into(), name: "rm -rf/ü".into(), input: json!([]) },
+            Block::ToolUse {
+                id: "t1".into(),
+                name: "rm -rf/ü".into(),
+                input: json!([]),
+                via: None,
+            },
             json!({"type": "tool_use", "id": "t1", "name": "rm_-rf__", "input": {}}),
         ),
         (
@@ -66,6 +85,7 @@ fn the_order_of_keys_is_kept() {
         id: "i".into(),
         name: "n".into(),
         input: json!({"z": 1, "a": 2}),
+        via: None,
     }]);
     let text = String::from_utf8_lossy(&rendered.bytes).into_owned();
     assert_eq!(text, r#"{"type":"tool_use","id":"i","name":"n","input":{"z":1,"a":2}}"#);

@@ -1,0 +1,238 @@
+//! Tools that arrive after the first request of a session.
+//!
+//! The tool list precedes everything else in a request, so a changed list loses the whole cache. It stays as it was: a
+//! message announces what came and what went, and one fixed tool calls what is not in the list.
+//!
+//! What the model knows is read from the conversation that it is sent. So nothing is announced twice after a restart, and
+//! what a rewind or a summary took away is announced again.
+
+use crate::ids::CallId;
+use crate::message::{Block, Message};
+use crate::prompt_texts;
+use crate::text::{enclosed, fill, head};
+use crate::tool::ToolSpec;
+use crate::tool_facts::{Subject, ToolFacts};
+use crate::view::View;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The fixed tool that calls others.
+pub const USE_TOOL: &str = "UseTool";
+
+/// Characters of a name.
+const LONGEST_NAME: usize = 128;
+/// Characters of a description; the rest is cut off.
+const LONGEST_DESCRIPTION: usize = 4_000;
+/// Bytes of a schema.
+const LARGEST_SCHEMA: usize = 16_000;
+
+const ADDED: &str = "<tools-added>";
+const REMOVED: &str = "<tools-removed>";
+/// What a name in the list of removed tools stands behind.
+const BULLET: &str = "- ";
+
+/// Why a tool was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToolRefusal {
+    #[error("a name has 1 to {LONGEST_NAME} letters, digits, `_` or `-`")]
+    BadName,
+    #[error("there is a tool of that name already")]
+    NameTaken,
+    #[error("the input schema is not an object, or has more than {LARGEST_SCHEMA} bytes")]
+    BadSchema,
+    #[error("a rule denies it, or it is not among the tools that the session offers")]
+    NotOffered,
+    #[error("the added tools together are too large")]
+    TooMany,
+    #[error("the tool list is fixed after the first request, and the session has no late tools")]
+    ListIsFixed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot add the tool {name:?}: {why}")]
+pub struct ToolRefused {
+    pub name: String,
+    pub why: ToolRefusal,
+}
+
+/// What the model is told of the fixed tool.
+pub fn use_tool_spec() -> ToolSpec {
+    ToolSpec {
+        name: USE_TOOL.to_owned(),
+        description: prompt_texts::USE_TOOL.to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The name of the tool to call"},
+                "input": {"type": "object", "description": "The input of that tool"},
+            },
+            "required": ["name", "input"],
+            "additionalProperties": false,
+        }),
+        facts: ToolFacts { subject: Subject::Inputs(&["name"]), ..ToolFacts::UNDECLARED },
+    }
+}
+
+pub fn is_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(legal)
+}
+
+/// The declaration as it goes to the model: bounded, and without control characters.
+///
+/// # Errors
+/// If the tool cannot be declared to a model.
+pub fn presentable(spec: &ToolSpec) -> Result<ToolSpec, ToolRefusal> {
+    if !is_name(&spec.name) {
+        return Err(ToolRefusal::BadName);
+    }
+    let schema = &spec.input_schema;
+    if !schema.is_object() || schema.to_string().len() > LARGEST_SCHEMA {
+        return Err(ToolRefusal::BadSchema);
+    }
+    let is_shown = |c: &char| !c.is_control() || *c == '\n';
+    let clean: String = spec.description.chars().filter(is_shown).collect();
+    let (shown, is_all) = head(&clean, LONGEST_DESCRIPTION);
+    let description = if is_all { clean } else { format!("{shown}…") };
+    Ok(ToolSpec { description, ..spec.clone() })
+}
+
+/// A call through the fixed tool becomes the call it stands for. A call that is none of these, or that names no tool,
+/// stays as it is.
+pub fn unwrapped(id: CallId, name: String, input: Value, via: Option<String>) -> Block {
+    match inner_call(&name, &input) {
+        Some((inner, input)) if via.is_none() => {
+            Block::ToolUse { id, name: inner, input, via: Some(name) }
+        }
+        _ => Block::ToolUse { id, name, input, via },
+    }
+}
+
+/// The call that a call of the fixed tool stands for.
+pub fn inner_call(name: &str, input: &Value) -> Option<(String, Value)> {
+    let given = input.as_object().filter(|_| name == USE_TOOL)?;
+    let is_all = given.keys().all(|key| key == "name" || key == "input");
+    let inner = given.get("name")?.as_str().filter(|inner| is_all && is_name(inner))?;
+    let input = given.get("input").cloned().unwrap_or_else(|| json!({}));
+    input.is_object().then(|| (inner.to_owned(), input))
+}
+
+/// A call as the model made it, which is how it goes back to the model.
+pub fn as_said<'a>(
+    name: &'a str,
+    input: &'a Value,
+    via: Option<&'a str>,
+) -> (&'a str, Cow<'a, Value>) {
+    match via {
+        Some(via) => (via, Cow::Owned(json!({ "name": name, "input": input }))),
+        None => (name, Cow::Borrowed(input)),
+    }
+}
+
+/// What a session offers, as far as its model has to be told.
+pub struct ToolOffer<'a> {
+    /// The list that is sent.
+    pub listed: &'a [ToolSpec],
+    /// Names in the list that an earlier process sent.
+    pub earlier: &'a [String],
+    /// Tools that can come and go, with what the model should know of each.
+    pub added: Vec<&'a ToolSpec>,
+    /// Whether a call of this name would find a tool.
+    pub is_callable: &'a dyn Fn(&str) -> bool,
+}
+
+/// What came and went since the model was last told, and the message that says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolNews {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub message: Message,
+}
+
+/// How the model knows a tool.
+enum Known<'a> {
+    /// By a list whose words are not known here.
+    Earlier,
+    Listed(&'a ToolSpec),
+    /// By this line of an announcement.
+    Announced(&'a str),
+}
+
+impl ToolOffer<'_> {
+    /// None: the conversation and the list say all there is to say.
+    pub fn news(&self, view: &View) -> Option<ToolNews> {
+        let known = self.known(view);
+        let is_news = |spec: &&ToolSpec| match known.get(spec.name.as_str()) {
+            None => true,
+            Some(Known::Earlier) => false,
+            Some(Known::Listed(listed)) => !says_the_same(listed, spec),
+            Some(Known::Announced(line)) => *line != line_of(spec),
+        };
+        let added: Vec<&ToolSpec> = self.added.iter().copied().filter(is_news).collect();
+        let is_gone = |name: &&str| *name != USE_TOOL && !(self.is_callable)(name);
+        let removed: Vec<&str> = known.keys().copied().filter(is_gone).collect();
+        let mut content = Vec::new();
+        if !removed.is_empty() {
+            let lines = removed.iter().map(|name| format!("{BULLET}{name}"));
+            content.push(note(prompt_texts::TOOLS_REMOVED, lines));
+        }
+        if !added.is_empty() {
+            let lines = added.iter().map(|spec| line_of(spec));
+            content.push(note(prompt_texts::TOOLS_ADDED, lines));
+        }
+        (!content.is_empty()).then(|| ToolNews {
+            added: added.iter().map(|spec| spec.name.clone()).collect(),
+            removed: removed.into_iter().map(str::to_owned).collect(),
+            message: Message::User { content },
+        })
+    }
+
+    fn known<'a>(&'a self, view: &'a View) -> BTreeMap<&'a str, Known<'a>> {
+        let earlier = self.earlier.iter().map(|name| (name.as_str(), Known::Earlier));
+        let listed = self.listed.iter().map(|spec| (spec.name.as_str(), Known::Listed(spec)));
+        let mut known: BTreeMap<&str, Known<'_>> = earlier.chain(listed).collect();
+        for block in view.messages().flat_map(Message::blocks) {
+            let Block::Text { text, meta: true } = block else { continue };
+            if text.starts_with(ADDED) {
+                known.extend(text.lines().filter_map(announced));
+            } else if text.starts_with(REMOVED) {
+                for name in text.lines().filter_map(|line| line.strip_prefix(BULLET)) {
+                    known.remove(name);
+                }
+            }
+        }
+        known
+    }
+}
+
+/// A tool that a line of an announcement describes.
+fn announced(line: &str) -> Option<(&str, Known<'_>)> {
+    // The name is the first field, and nothing in it is escaped.
+    let name = line.strip_prefix(LINE_START)?.split('"').next()?;
+    is_name(name).then_some((name, Known::Announced(line)))
+}
+
+const LINE_START: &str = "{\"name\":\"";
+
+/// One line, whatever the declaration holds.
+fn line_of(spec: &ToolSpec) -> String {
+    let ToolSpec { name, description, input_schema, .. } = spec;
+    let description = Value::from(description.as_str());
+    enclosed(&format!(
+        "{LINE_START}{name}\",\"description\":{description},\"input_schema\":{input_schema}}}"
+    ))
+}
+
+fn says_the_same(one: &ToolSpec, other: &ToolSpec) -> bool {
+    one.description == other.description && one.input_schema == other.input_schema
+}
+
+fn note(form: &str, lines: impl Iterator<Item = String>) -> Block {
+    let tools = lines.collect::<Vec<_>>().join("\n");
+    Block::Text { text: fill(form, &[("tools", &tools)]), meta: true }
+}
+
+#[cfg(test)]
+#[path = "late_tools_tests.rs"]
+mod tests;
