@@ -104,8 +104,9 @@ pub(crate) fn session(
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
+    let (voices, probing) = ((events, desk), host.probing());
     let slow_call = options.slow_call;
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), slow_call)))
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, slow_call, probing)))
 }
 
 /// The parts of an agent that were made one by one.

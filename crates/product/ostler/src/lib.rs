@@ -64,6 +64,7 @@ mod learner;
 mod log_choice;
 mod memory;
 mod options;
+mod plain_threads;
 mod prompt_front;
 mod questions;
 mod queue;
