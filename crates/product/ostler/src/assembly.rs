@@ -141,7 +141,7 @@ impl Made {
             gate,
             hooks,
             journal,
-            budget: Purse::new(options.max_budget_usd),
+            budget: purse(options),
             settings: options.settings.clone(),
         }
     }
@@ -209,9 +209,18 @@ pub(crate) fn remembers(
 
 fn has_budget(host: &Host, options: &SessionOptions) -> Result<bool, Error> {
     let shared = host.options().budgets.any();
+    let has_own =
+        options.max_budget_usd.is_some() || options.purse.as_ref().is_some_and(Purse::is_limited);
     match shared && host.home().is_none() {
         true => Err(Error::NoLedger),
-        false => Ok(shared || options.max_budget_usd.is_some()),
+        false => Ok(shared || has_own),
+    }
+}
+
+fn purse(options: &SessionOptions) -> Purse {
+    match &options.purse {
+        Some(shared) => shared.child(options.max_budget_usd),
+        None => Purse::new(options.max_budget_usd),
     }
 }
 

@@ -114,7 +114,7 @@ pub use ostler_core::ids::{
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
-pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Sum, Usage};
+pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purse, Sum, Usage};
 pub use ostler_core::memory::{
     FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };
