@@ -2,7 +2,7 @@
 
 use crate::approver::{FakeApprover, Forgets};
 use crate::blobs::TestBlobs;
-use crate::log::{LogFault, TestLog};
+use crate::log::{LogFault, StalledDisk, TestLog};
 use crate::model::{ScriptedModel, ScriptedSummary};
 use crate::rig::Rig;
 use crate::script::Script;
@@ -16,8 +16,8 @@ use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
 use ostler_engine::{
-    Agent, Context, Controls, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, ToolDesk,
-    Toolbox,
+    Agent, Context, Controls, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, SyncPool,
+    ToolDesk, Toolbox,
 };
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct TestAgent {
     prompt_tokens: u64,
     fallback: Option<ModelId>,
     fault: Option<LogFault>,
+    disk: Option<Arc<StalledDisk>>,
+    syncs: SyncPool,
     blobs: TestBlobs,
     resumed: Vec<Entry>,
     hooks: Arc<dyn Hooks>,
@@ -74,6 +76,8 @@ impl TestAgent {
             prompt_tokens: 1_000,
             fallback: None,
             fault: None,
+            disk: None,
+            syncs: SyncPool::default(),
             blobs: TestBlobs::default(),
             resumed: Vec::new(),
             hooks: Arc::new(NoHooks),
@@ -159,6 +163,17 @@ impl TestAgent {
         self
     }
 
+    pub fn disk(mut self, disk: &Arc<StalledDisk>) -> Self {
+        self.disk = Some(disk.clone());
+        self
+    }
+
+    /// The threads that wait for disks, where several agents share them.
+    pub fn syncs(mut self, syncs: &SyncPool) -> Self {
+        self.syncs = syncs.clone();
+        self
+    }
+
     pub fn blobs(mut self, blobs: TestBlobs) -> Self {
         self.blobs = blobs;
         self
@@ -226,7 +241,9 @@ impl TestAgent {
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;
         let model = Arc::new(model);
-        let log = Arc::new(TestLog::new(timeline.clone(), self.fault));
+        let mut log = TestLog::new(timeline.clone(), self.fault);
+        log.disk = self.disk;
+        let log = Arc::new(log);
         let blobs = Arc::new(self.blobs);
         let approver = self.approver.witnessed(&timeline);
         let workspace = Workspace {
@@ -256,7 +273,8 @@ impl TestAgent {
             tools: ToolDesk::new(tools, listed),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             hooks: HookDesk::new(self.hooks, "startup"),
-            journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session),
+            journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session)
+                .syncing_with(self.syncs),
             budget: Purse::new(self.budget),
             meter: self.meter,
             limits: self.limits,

@@ -30,7 +30,7 @@ pub use agent::{PRICE, ROOT, TestAgent};
 pub use approver::FakeApprover;
 pub use blobs::TestBlobs;
 pub use hooks::ScriptedHooks;
-pub use log::{LogFault, TestLog};
+pub use log::{LogFault, StalledDisk, TestLog};
 pub use model::ScriptedModel;
 pub use rig::Rig;
 pub use script::{Pusher, Script, calls, fails, hangs, live, says};

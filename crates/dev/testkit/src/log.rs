@@ -6,7 +6,8 @@ use ostler_core::ids::SessionId;
 use ostler_core::ports::{SessionLog, StoreError};
 use ostler_core::session::Entry;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// Which operation fails, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +20,40 @@ pub enum LogFault {
     SyncsFrom(usize),
 }
 
+/// A disk that answers no sync until it is told to.
+#[derive(Default)]
+pub struct StalledDisk {
+    waiting: Mutex<usize>,
+    answers: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl StalledDisk {
+    /// Syncs that wait for it.
+    pub fn waiting(&self) -> usize {
+        *locked(&self.waiting)
+    }
+
+    pub fn answer(&self) {
+        *locked(&self.answers) = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        *locked(&self.waiting) += 1;
+        let answers = locked(&self.answers);
+        let limit = Duration::from_secs(60);
+        let waited = self.changed.wait_timeout_while(answers, limit, |answers| !*answers);
+        assert!(waited.is_ok_and(|(answers, _)| *answers), "the disk was never told to answer");
+        *locked(&self.waiting) -= 1;
+    }
+}
+
 pub struct TestLog {
     id: SessionId,
     timeline: Arc<Timeline>,
     fault: Option<LogFault>,
+    pub(crate) disk: Option<Arc<StalledDisk>>,
     counts: Mutex<LogCounts>,
 }
 
@@ -34,7 +65,8 @@ struct LogCounts {
 
 impl TestLog {
     pub fn new(timeline: Arc<Timeline>, fault: Option<LogFault>) -> Self {
-        TestLog { id: SessionId::new("s1"), timeline, fault, counts: Mutex::default() }
+        let (id, disk, counts) = (SessionId::new("s1"), None, Mutex::default());
+        TestLog { id, timeline, fault, disk, counts }
     }
 
     /// How often the log was appended to and synced, refusals included.
@@ -94,6 +126,9 @@ impl SessionLog for TestLog {
         };
         if fails {
             return Err(self.refuse("sync"));
+        }
+        if let Some(disk) = &self.disk {
+            disk.wait();
         }
         self.timeline.add(TimelineMoment::Synced);
         Ok(())

@@ -110,7 +110,8 @@ pub(crate) fn session(
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let chosen = (ToolChoice::new(&options, &policy), options.slow_call);
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), chosen)))
+    let (voices, probing) = ((events, desk), host.probing());
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, probing)))
 }
 
 /// The parts of an agent that were made one by one.
@@ -145,7 +146,7 @@ impl Made {
             gate,
             hooks,
             journal,
-            budget: Purse::new(options.max_budget_usd),
+            budget: purse(options),
             settings: options.settings.clone(),
         }
     }
@@ -213,9 +214,18 @@ pub(crate) fn remembers(
 
 fn has_budget(host: &Host, options: &SessionOptions) -> Result<bool, Error> {
     let shared = host.options().budgets.any();
+    let has_own =
+        options.max_budget_usd.is_some() || options.purse.as_ref().is_some_and(Purse::is_limited);
     match shared && host.home().is_none() {
         true => Err(Error::NoLedger),
-        false => Ok(shared || options.max_budget_usd.is_some()),
+        false => Ok(shared || has_own),
+    }
+}
+
+fn purse(options: &SessionOptions) -> Purse {
+    match &options.purse {
+        Some(shared) => shared.child(options.max_budget_usd),
+        None => Purse::new(options.max_budget_usd),
     }
 }
 

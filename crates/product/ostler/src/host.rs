@@ -15,6 +15,7 @@ use ostler_ledger::SharedLedger;
 use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// One supervisor for all commands, one client for each provider, one writer of the ledger, a few threads that wait for
 /// disks. Cloning copies a pointer.
@@ -29,6 +30,8 @@ struct HostParts {
     model: Arc<Providers>,
     ledger: Option<SharedLedger>,
     syncs: SyncPool,
+    /// Looking for the layers of the sandbox has begun.
+    probing: Arc<AtomicBool>,
 }
 
 impl Host {
@@ -40,7 +43,9 @@ impl Host {
         let model = Arc::new(providers(&options)?);
         let ledger = options.home.as_deref().map(spending::shared_ledger);
         let (executor, syncs) = (Executor::new(init.supervisor.clone()), SyncPool::default());
-        Ok(Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs }) })
+        let probing = Arc::default();
+        let parts = HostParts { options, executor, model, ledger, syncs, probing };
+        Ok(Host { parts: Arc::new(parts) })
     }
 
     /// Opens a session.
@@ -73,11 +78,11 @@ impl Host {
 
     /// The same with another home, for something that leaves no trace.
     pub(crate) fn at_home(&self, home: &Path) -> Self {
-        let HostParts { options, executor, model, syncs, .. } = &*self.parts;
+        let HostParts { options, executor, model, syncs, probing, .. } = &*self.parts;
         let options = HostOptions { home: Some(home.to_owned()), ..options.clone() };
         let (executor, model, syncs) = (executor.clone(), model.clone(), syncs.clone());
-        let ledger = None;
-        Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs }) }
+        let (ledger, probing) = (None, probing.clone());
+        Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs, probing }) }
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -98,6 +103,10 @@ impl Host {
 
     pub(crate) fn syncs(&self) -> SyncPool {
         self.parts.syncs.clone()
+    }
+
+    pub(crate) fn probing(&self) -> Arc<AtomicBool> {
+        self.parts.probing.clone()
     }
 
     pub(crate) fn network(&self) -> Network {

@@ -19,11 +19,17 @@ pub fn init() -> Init {
     Init { supervisor: SupervisorProgram::this_binary([ROLE]) }
 }
 
-/// Runs a future to its end on a runtime of its own: for programs that have none.
+/// Threads for work that blocks, such as waiting for a disk: enough for the calls of a busy session, and no more however
+/// many sessions there are.
+const BLOCKING_THREADS: usize = 20;
+
+/// Runs a future to its end on a runtime of its own: for programs that have none. A program that has one says itself how
+/// many threads may block there; tokio's default is 512.
 ///
 /// # Errors
 /// If the runtime cannot be made.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build();
     Ok(runtime.map_err(|error| Error::Runtime(error.to_string()))?.block_on(future))
 }

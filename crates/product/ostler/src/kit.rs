@@ -1,6 +1,7 @@
 //! What an agent may do and with what: its rules and its tools.
 
 use crate::error::Error;
+use crate::plain_threads::CHORES;
 use crate::session_options::SessionOptions;
 use crate::undo;
 use ostler_core::event::Notice;
@@ -137,8 +138,9 @@ pub(crate) fn files(
     let keeping = undo::keeping(home, options, workspace, session, id, policy, confinement);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
-    let _ = std::thread::Builder::new()
-        .spawn(move || ostler_tools::workspace::remove_leftovers(&roots));
+    CHORES.run(move || {
+        ostler_tools::workspace::remove_leftovers(&roots);
+    });
     let snapshots = match &keeping {
         Keeping::By { snapshots } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),

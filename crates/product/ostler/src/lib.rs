@@ -65,6 +65,7 @@ mod learner;
 mod log_choice;
 mod memory;
 mod options;
+mod plain_threads;
 mod prompt_front;
 mod questions;
 mod queue;
@@ -117,7 +118,7 @@ pub use ostler_core::ids::{
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
-pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Sum, Usage};
+pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purse, Sum, Usage};
 pub use ostler_core::memory::{
     FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };

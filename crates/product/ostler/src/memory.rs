@@ -1,5 +1,6 @@
 //! The memory beside the engine: brought along with a prompt, filled when a session ends.
 
+use crate::plain_threads::SEARCHES;
 use crate::system::SystemClock;
 use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
@@ -118,7 +119,7 @@ pub(crate) fn recall(
     let (tell, found) = oneshot::channel();
     let (tell_words, by_words) = oneshot::channel();
     let query = words.clone();
-    std::thread::spawn(move || {
+    SEARCHES.run(move || {
         let shown = Shown::of(view.messages());
         // What lies behind a boundary is news again, unless the summary says it.
         let shown = if is_whole(&view) { shown.with_all_of(&session) } else { shown };

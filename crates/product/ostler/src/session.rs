@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::kit::ToolChoice;
 use crate::memory::{Recalling, recall, words_of};
+use crate::plain_threads::SEARCHES;
 use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
 use crate::queue::{Place, Queue};
@@ -51,8 +52,8 @@ pub(crate) struct SessionShared {
     pub(crate) slow_call: Option<Duration>,
     pub(crate) queue: Queue,
     pub(crate) interrupt: Mutex<CancellationToken>,
-    /// Looking for the layers of the sandbox has begun.
-    pub(crate) probing: AtomicBool,
+    /// Looking for the layers of the sandbox has begun, in this session or another one of the host.
+    pub(crate) probing: Arc<AtomicBool>,
 }
 
 impl SessionShared {
@@ -62,9 +63,10 @@ impl SessionShared {
         parts: SessionParts,
         (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
         (tool_choice, slow_call): (ToolChoice, Option<Duration>),
+        probing: Arc<AtomicBool>,
     ) -> Self {
         let queue = Queue::resumed(agent.inbox().pending().len());
-        let (interrupt, probing) = (Mutex::default(), false.into());
+        let interrupt = Mutex::default();
         SessionShared {
             agent,
             workspace,
@@ -339,7 +341,7 @@ impl Session {
     /// Opens what a search in the memory needs, so that the first prompt need not wait for it.
     pub fn warm_up(&self) {
         if let Some(memories) = self.shared.parts.memories.clone() {
-            std::thread::spawn(move || memories.warm_up());
+            SEARCHES.run(move || memories.warm_up());
         }
     }
 
@@ -469,10 +471,11 @@ impl Session {
     /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
     fn probe_sandbox(&self) {
         let runs = self.shared.agent.tools.current().of_kind(ToolKind::Runs).is_some();
-        let wanted = self.confinement().options().enabled && runs;
+        let confinement = self.confinement();
+        let wanted = confinement.options().enabled && runs && !confinement.is_probed();
         if wanted && !self.shared.probing.swap(true, Ordering::Relaxed) {
             let confinement = Arc::clone(&self.shared.parts.confinement);
-            std::thread::spawn(move || {
+            SEARCHES.run(move || {
                 confinement.found();
             });
         }

@@ -2,6 +2,7 @@
 
 use crate::hooks::HookOptions;
 use ostler_core::ids::SessionId;
+use ostler_core::ledger::Purse;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Hook, Tool};
 use ostler_engine::Settings;
@@ -51,7 +52,10 @@ pub struct SessionOptions {
     /// Where skills are looked for besides those that ship with the program.
     pub skills: SkillFolders,
     pub max_turns: Option<u32>,
+    /// What this session may spend.
     pub max_budget_usd: Option<f64>,
+    /// Money that sessions of this process share: what this one spends is also spent there.
+    pub purse: Option<Purse>,
     /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
     pub agent: Option<String>,
     pub task: Option<String>,
@@ -125,6 +129,7 @@ impl SessionOptions {
             skills: SkillFolders::default(),
             max_turns: None,
             max_budget_usd: None,
+            purse: None,
             agent: None,
             task: None,
             question_deadline: SessionOptions::QUESTION_DEADLINE,

@@ -1,7 +1,7 @@
 //! Every entry of the table is checked by its own examples.
 
 use crate::steps;
-use crate::table::{Program, Value, git_subcommands, programs};
+use crate::table::{Operands, Program, Takes, Value, git_subcommands, programs};
 use ostler_policy::{Act, Step, TouchKind};
 
 fn is_harmless(text: &str) -> bool {
@@ -79,34 +79,144 @@ fn names_and_options_are_unique() {
     }
 }
 
+/// How the program is called.
+fn called(program: &Program) -> String {
+    match programs().any(|other| std::ptr::eq(other, program)) {
+        true => program.name.to_owned(),
+        false => format!("git {}", program.name),
+    }
+}
+
+/// An operand that every program takes that takes one.
+fn operand(program: &Program) -> &'static str {
+    match program.operands {
+        Operands::Fit(Value::Any | Value::Name) | Operands::PatternAndFiles { .. } => " x",
+        _ => "",
+    }
+}
+
+/// A name behind these makes a branch or a tag.
+const WITHOUT_NAME: [&str; 13] = [
+    "git branch -a",
+    "git branch -i",
+    "git branch -r",
+    "git branch -v",
+    "git branch --all",
+    "git branch --ignore-case",
+    "git branch --no-color",
+    "git branch --no-column",
+    "git branch --remotes",
+    "git branch --show-current",
+    "git branch --verbose",
+    "git tag -i",
+    "git tag --no-column",
+];
+
 #[test]
 fn every_known_option_is_taken() {
+    let mut seen = 0;
     for program in entries() {
-        let name = if programs().any(|p| std::ptr::eq(p, program)) {
-            program.name.to_owned()
-        } else {
-            format!("git {}", program.name)
+        let name = called(program);
+        let short = program.short.chars().map(|letter| format!("-{letter}"));
+        for option in short.chain(program.long.iter().map(|long| format!("--{long}"))) {
+            let bare = format!("{name} {option}");
+            let text = format!("{bare}{}", operand(program));
+            let without_name = WITHOUT_NAME.contains(&bare.as_str());
+            assert_eq!(is_harmless(&text), !without_name, "{text}: {:?}", steps(&text));
+            assert!(!without_name || is_harmless(&bare), "{bare}: {:?}", steps(&bare));
+            seen += 1;
+        }
+    }
+    assert!(seen > 700, "{seen}");
+}
+
+/// A value of the right shape, and one of another; none where every value will do.
+fn values(value: Value) -> (&'static str, Option<&'static str>) {
+    match value {
+        Value::Any => ("x", None),
+        Value::Number => ("5", Some("five")),
+        Value::Size => ("10K", Some("10X")),
+        Value::Decimal => ("1.5", Some("1.5.5")),
+        Value::Duration => ("0.5s", Some("0.5d")),
+        Value::Fields => ("1,3-5", Some("1;3")),
+        Value::SortKey => ("2,2nr", Some("n2")),
+        Value::OneOf(choices) => (choices[0], Some("none-of-them")),
+        Value::DateFormat => ("+%Y", Some("%Y")),
+        Value::Name => ("name", Some("a/b")),
+        Value::PrintfFormat => ("%s", Some("%n")),
+        Value::PrettyFormat => ("%h", Some("%G?")),
+        Value::RefFormat => ("%(refname)", Some("%(signature)")),
+        Value::LineRange => ("1,5:f", Some("f")),
+        Value::Variable => ("HOME", Some("TOKEN")),
+        Value::Step => ("0.5", Some("0.00005")),
+    }
+}
+
+/// Every option of the program that takes a value: as it is written, and the sign before a value that is glued to it.
+fn with_values(program: &Program) -> impl Iterator<Item = (String, &'static str, Takes, Value)> {
+    let short = program.short_values.iter();
+    let short = short.map(|(letter, takes, value)| (format!("-{letter}"), "", *takes, *value));
+    let long = program.long_values.iter();
+    short.chain(long.map(|(long, takes, value)| (format!("--{long}"), "=", *takes, *value)))
+}
+
+#[test]
+fn every_known_option_takes_its_value_and_no_other() {
+    let mut seen = 0;
+    for program in entries() {
+        let name = called(program);
+        let operand = match name.as_str() {
+            "git branch" | "git tag" => "",
+            _ => operand(program),
         };
-        let operand = match program.operands {
-            crate::table::Operands::Fit(Value::Any | Value::Name) => " x",
-            crate::table::Operands::PatternAndFiles { .. } => " x",
-            _ => "",
-        };
-        let options = program
-            .short
-            .chars()
-            .map(|c| format!("-{c}"))
-            .chain(program.long.iter().map(|l| format!("--{l}")));
-        for option in options {
-            let text = format!("{name} {option}{operand}");
-            // Some options take an operand, some forbid one.
-            let is_taken = is_harmless(&text) || is_harmless(&format!("{name} {option}"));
-            assert!(is_taken, "{text}: {:?}", steps(&text));
-            let shortened = &text[..name.len() + option.len()];
-            let known = program.long.contains(&&option[2..option.len().max(3) - 1]);
-            if option.starts_with("--") && !known {
-                assert!(!is_harmless(shortened), "abbreviated: {shortened}");
+        for (option, sign, takes, value) in with_values(program) {
+            let (fits, other) = values(value);
+            let taken = |text: String, expected: bool| {
+                assert_eq!(is_harmless(&text), expected, "{text}: {:?}", steps(&text));
+            };
+            let glued = |value: &str| format!("{name} {option}{sign}'{value}'{operand}");
+            let apart = |value: &str| format!("{name} {option} '{value}'{operand}");
+            taken(glued(fits), true);
+            other.into_iter().for_each(|other| taken(glued(other), false));
+            match takes {
+                Takes::Always => {
+                    taken(apart(fits), true);
+                    other.into_iter().for_each(|other| taken(apart(other), false));
+                    taken(format!("{name} {option}"), false);
+                }
+                Takes::Maybe => taken(format!("{name} {option}{operand}"), true),
+                Takes::Glued => taken(format!("{name} {option}"), false),
             }
+            seen += 1;
+        }
+    }
+    assert!(seen > 200, "{seen}");
+}
+
+/// Neither a letter that is not listed nor the beginning of a name.
+#[test]
+fn no_other_option_is_taken() {
+    let takes_any =
+        |program: &&Program| matches!(program.operands, Operands::Words | Operands::Format);
+    for program in entries().filter(|program| !takes_any(program)) {
+        let (name, operand) = (called(program), operand(program));
+        let longs = || {
+            let values = program.long_values.iter().map(|(long, ..)| *long);
+            program.long.iter().copied().chain(values)
+        };
+        let known = |part: &str| {
+            // Every program has these two.
+            longs().chain(["help", "version"]).any(|long| long == part)
+        };
+        let parts = longs().flat_map(|long| (1..long.len()).filter_map(move |end| long.get(..end)));
+        let shortened = parts.filter(|part| !known(part)).map(|part| format!("--{part}"));
+        let letters = ('a'..='z').chain('A'..='Z').filter(|letter| {
+            let mut values = program.short_values.iter();
+            !program.short.contains(*letter) && values.all(|(known, ..)| known != letter)
+        });
+        for option in shortened.chain(letters.map(|letter| format!("-{letter}"))) {
+            let text = format!("{name} {option}{operand}");
+            assert!(!is_harmless(&text), "{text}: {:?}", steps(&text));
         }
     }
 }

@@ -169,6 +169,11 @@ impl Executor {
         self.probed().await.found.clone()
     }
 
+    /// The same, where it was found out already.
+    pub fn probed_layers(&self) -> Option<AvailableLayers> {
+        self.shared.probed.get().map(|probed| probed.found.clone())
+    }
+
     // Boxed because to find out is to run a command, which asks what was found out.
     async fn probed(&self) -> &Probed {
         let places = &self.shared.places;

@@ -1,6 +1,7 @@
 //! The store of a session's snapshots: opened with the session, and read again when it is resumed.
 
 use crate::error::Error;
+use crate::plain_threads::CHORES;
 use crate::session_options::SessionOptions;
 use crate::system::now_ns;
 use ostler_core::ids::SessionId;
@@ -69,8 +70,7 @@ pub(crate) fn keeping(
             };
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
-            let _ =
-                std::thread::Builder::new().spawn(move || old.prune_if_due(PruneRule::default()));
+            CHORES.run(move || drop(old.prune_if_due(PruneRule::default())));
             Keeping::By { snapshots }
         }
         Err(error) => Keeping::Impossible(error.to_string()),

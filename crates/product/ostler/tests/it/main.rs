@@ -4,8 +4,10 @@
 
 mod attached;
 mod compaction;
+mod dropping;
 mod instructions;
 mod late_tools;
+mod mixed_undo;
 mod opening;
 mod own_tool;
 mod recorded;
@@ -58,7 +60,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             another_engine_goes_on
             a_session_has_one_owner
             without_a_home_everything_stays_in_memory
-            without_a_home_there_is_nothing_to_resume;
+            without_a_home_there_is_nothing_to_resume
+            a_log_of_format_2_goes_on;
         instructions:
             nested_files_share_one_limit
             a_nested_link_that_leads_out_is_said
@@ -111,6 +114,13 @@ fn all() -> impl IntoIterator<Item = Named> {
             an_open_question_is_asked_again
             closing_one_session_leaves_the_others_alone
             what_was_made_stricter_is_stricter_at_once;
+        dropping:
+            dropping_ends_the_request_and_the_command
+            a_driver_that_is_not_polled_takes_nothing;
+        mixed_undo:
+            each_of_two_sessions_undoes_its_own
+            what_another_session_changed_since_stays
+            nothing_is_undone_beside_a_command_of_another_session;
         recorded:
             every_situation_is_as_it_was_recorded;
     };

@@ -1,7 +1,7 @@
 //! A session belongs to a home, not to an engine.
 
-use crate::support::{World, finished, open, try_open, with_log};
-use ostler::{Error, SessionChoice, SessionId, StoreError, Terminal};
+use crate::support::{World, answer, finished, open, try_open, until, with_log};
+use ostler::{Error, Event, Mode, Reply, SessionChoice, SessionId, StoreError, Terminal};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
@@ -97,4 +97,46 @@ pub async fn without_a_home_there_is_nothing_to_resume() {
     assert_eq!(opening(SessionChoice::Named(SessionId::new(id))).unwrap().id().as_str(), id);
     let error = opening(SessionChoice::Continue).err().unwrap();
     assert!(matches!(error, Error::NothingToContinue(_)), "{error}");
+}
+
+/// Written once by the program that made this format, never again. Its process died while it asked.
+const FORMAT_2: &[u8] = include_bytes!("../../../../runtime/store/tests/fixtures/format-2.log");
+
+pub async fn a_log_of_format_2_goes_on() {
+    const ID: &str = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f2b3c";
+    let world = World::new(Script::new().answer(text("Made.")).answer(text("Next.")));
+    let folder = world.root().join("home/sessions/some-project");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{ID}.log")), FORMAT_2).unwrap();
+    let mut options = with_log(world.on_disk(), SessionChoice::Resume(ID.into()));
+    options.session.mode = Mode::Default;
+    options.session.keep_model = true;
+    let session = open(options);
+    let _attendance = session.attend();
+    assert_eq!(session.model().as_str(), "model-2", "as it was changed to");
+    assert!(session.plan().is_open());
+    let queued: Vec<String> = session.queued().into_iter().map(|item| item.text).collect();
+    assert_eq!(queued, ["The next of the queue"]);
+    assert!(session.can_resume_turn(), "a question is open");
+
+    let (mut turn, mut asked) = (session.resume_turn().unwrap(), 0);
+    until(&mut turn, |event| {
+        asked += usize::from(matches!(event, Event::CallAsked { .. }));
+        answer(&session, event, &Reply::Yes);
+        matches!(event, Event::Finished(_))
+    })
+    .await;
+    drop(turn);
+    assert_eq!(asked, 1);
+    assert!(world.project().join("golden").exists(), "the call that was asked about has run");
+    assert_eq!(finished(session.run_queued().unwrap()).await.text, "Next.");
+    let told = world.told(1);
+    for once in ["Much was done.", "Edited and looked.", "One more thing", "The next of the queue"]
+    {
+        assert_eq!(told.matches(once).count(), 1, "{once}: {told}");
+    }
+    for never in ["The job has ended", "Mail", "A file changed"] {
+        assert!(!told.contains(never), "{never} was withdrawn: {told}");
+    }
+    world.assert_never_rejected();
 }

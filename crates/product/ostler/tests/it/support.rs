@@ -2,8 +2,8 @@
 
 use futures_util::StreamExt;
 use ostler::{
-    Driver, Error, Event, Finished, Host, Input, InstructionPlaces, Mode, Options, Reply, Session,
-    SessionChoice,
+    Driver, Error, Event, Finished, Host, Input, InstructionPlaces, Mode, Observed, Options, Reply,
+    Session, SessionChoice, SessionObserver,
 };
 use ostler_model_server::{ModelServer, Script};
 use std::path::{Path, PathBuf};
@@ -146,6 +146,17 @@ pub async fn until(turn: &mut Driver, mut fits: impl FnMut(&Event) -> bool) -> E
 
 pub fn is_text(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. })
+}
+
+/// The next event of an observer that fits.
+pub async fn watched(observer: &mut SessionObserver, fits: impl Fn(&Event) -> bool) -> Event {
+    loop {
+        match observer.next().await.expect("the session goes on") {
+            Observed::Event(envelope) if fits(&envelope.event) => return envelope.event.clone(),
+            Observed::Event(_) => {}
+            Observed::Lagged { missed } => panic!("{missed} events were missed"),
+        }
+    }
 }
 
 /// Reads to the end.

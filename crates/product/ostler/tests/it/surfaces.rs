@@ -1,8 +1,8 @@
 //! One session, several surfaces: who drives, who watches, who answers, and what arrives meanwhile.
 
 use crate::support::{
-    World, becomes, finished, interrupt, is_text, open, runs, try_open, unique_sleep, until, with,
-    with_log,
+    World, becomes, finished, interrupt, is_text, open, runs, try_open, unique_sleep, until,
+    watched, with, with_log,
 };
 use futures_util::StreamExt;
 use ostler::{
@@ -30,17 +30,6 @@ async fn reopened(options: impl Fn() -> ostler::Options) -> Session {
 
 fn asking(world: &World) -> Session {
     open(with(world.options(), |o| o.session.mode = Mode::Default))
-}
-
-/// The next event of an observer that fits.
-async fn watched(observer: &mut SessionObserver, fits: impl Fn(&Event) -> bool) -> Event {
-    loop {
-        match observer.next().await.expect("the session goes on") {
-            Observed::Event(envelope) if fits(&envelope.event) => return envelope.event.clone(),
-            Observed::Event(_) => {}
-            Observed::Lagged { missed } => panic!("{missed} events were missed"),
-        }
-    }
 }
 
 pub async fn a_question_is_answered_by_another_surface() {

@@ -17,6 +17,7 @@ mod ledger;
 mod overlap;
 mod reasons;
 mod resume;
+mod stalled_disk;
 mod streams;
 mod turn;
 

@@ -8,6 +8,7 @@ mod damage;
 mod disk;
 mod find;
 mod golden;
+mod golden_2;
 mod homes;
 mod images;
 mod large_sessions;

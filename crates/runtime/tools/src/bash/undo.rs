@@ -13,7 +13,7 @@ use ostler_core::tool::ToolOutput;
 use ostler_snapshots::Snapshots;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::RwLock;
@@ -22,6 +22,29 @@ pub(super) const BEFORE: &str = "before a command";
 
 /// A look at the folders that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
+
+/// Looks that begin before their command, at the same time in the whole process.
+const MOST_EARLY_LOOKS: usize = 2;
+static EARLY_LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+/// A place among them.
+struct EarlyLook;
+
+impl EarlyLook {
+    fn begin() -> Option<Self> {
+        let one_more = |looks| (looks < MOST_EARLY_LOOKS).then_some(looks + 1);
+        EARLY_LOOKS
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more)
+            .ok()
+            .map(|_| EarlyLook)
+    }
+}
+
+impl Drop for EarlyLook {
+    fn drop(&mut self) {
+        EARLY_LOOKS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// Whether and where the folders are kept.
 #[derive(Clone, Default)]
@@ -152,11 +175,13 @@ impl Undo {
         let (snapshots, looking) = (Arc::clone(snapshots), Arc::clone(&self.looking));
         let command = command.to_owned();
         // While a command runs there is nothing to be seen that would be of use.
-        let Ok(mut early) = Arc::clone(&self.turn).try_write_owned() else {
+        let early = Arc::clone(&self.turn).try_write_owned().ok();
+        let Some((mut early, place)) = early.zip(EarlyLook::begin()) else {
             looking.store(false, Ordering::SeqCst);
             return;
         };
         let look = move || {
+            let _place = place;
             let at = Instant::now();
             *early = snapshots.take_around(BEFORE, &command, None).ok().map(|taken| (at, taken));
             looking.store(false, Ordering::SeqCst);
