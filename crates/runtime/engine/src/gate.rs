@@ -116,7 +116,7 @@ impl Gate {
                 // It holds for the session in any case; who keeps it says what went wrong.
                 let _ = self.approvals.keep(&rules);
             }
-            Reply::Yes | Reply::No(_) | Reply::Unanswered(_) => {}
+            Reply::Yes | Reply::YesWithInput(_) | Reply::No(_) | Reply::Unanswered(_) => {}
         }
         Ok(reply)
     }

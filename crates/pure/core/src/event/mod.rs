@@ -132,6 +132,9 @@ pub enum Event {
         detail: Option<Value>,
         /// How long the tool itself ran; none if it did not.
         took_ms: Option<u64>,
+        /// What ran instead of what the model wrote, if a person or a hook changed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
     },
     /// The plan changed: all of it, as it is now.
     Plan(Arc<Plan>),

@@ -409,9 +409,10 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             prop::option::of(decision()),
             block(),
             value(),
-            prop::option::of(any::<u64>())
+            prop::option::of(any::<u64>()),
+            value()
         )
-            .prop_map(|(id, outcome, decision, result, detail, took_ms)| {
+            .prop_map(|(id, outcome, decision, result, detail, took_ms, input)| {
                 Event::CallFinished {
                     id,
                     name: "Bash".into(),
@@ -421,6 +422,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
                     // `null` and nothing are the same on the wire.
                     detail: Some(detail).filter(|detail| !detail.is_null()),
                     took_ms,
+                    input: Some(input).filter(|input| !input.is_null()),
                 }
             }),
     ];

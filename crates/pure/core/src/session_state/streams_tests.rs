@@ -98,8 +98,9 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
         }
         Event::CallStarted { name, input, .. } => Event::CallStarted { id: call, name, input },
         Event::CallProgress { tail, .. } => Event::CallProgress { id: call, tail },
-        Event::CallFinished { name, outcome, decision, result, detail, took_ms, .. } => {
-            Event::CallFinished { id: call, name, outcome, decision, result, detail, took_ms }
+        Event::CallFinished { name, outcome, decision, result, detail, took_ms, input, .. } => {
+            let id = call;
+            Event::CallFinished { id, name, outcome, decision, result, detail, took_ms, input }
         }
         other => other,
     }
@@ -203,6 +204,7 @@ pub(super) fn over(id: &str, result: &str) -> Event {
         result: Block::ToolResult { id: id.into(), content, is_error: false },
         detail: None,
         took_ms: Some(7),
+        input: None,
     }
 }
 
