@@ -13,6 +13,7 @@ use crate::session::{Session, SessionShared};
 use crate::session_events::{SessionEvents, Voices};
 use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
+use crate::session_rules::RulesInForce;
 use crate::skills::AgentHost;
 use crate::spending;
 use crate::system::SystemClock;
@@ -20,7 +21,7 @@ use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Notice;
 use ostler_core::ledger::Purse;
-use ostler_core::permission::{Mode, Policy, Workspace};
+use ostler_core::permission::{Live, Mode, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
@@ -72,16 +73,24 @@ pub(crate) fn session(
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
     let place = (host.home(), &options, &workspace);
+    let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
-        kit::files_of_session(place, &folded, log.id(), &policy, &confinement);
+        kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
     let mut parts = SessionParts {
-        in_use: ostler_tools::in_use(files.clone(), policy.clone(), &folded.seen),
+        in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
         instructions: Arc::new(InstructionsState::new(&options, &policy, workspace.clone())),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),
         by_words: Arc::default(),
+        rules: RulesInForce::new(
+            policy.clone(),
+            rules.clone(),
+            confinement.clone(),
+            keeping.clone(),
+        ),
+        environment: options.environment.clone().into(),
         skills,
         confinement,
         registry,
@@ -94,18 +103,21 @@ pub(crate) fn session(
     let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
     let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
     let desk = QuestionDesk::new(events.clone(), options.question_deadline);
-    let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
+    let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
     let gate = gate(&options, &policy, &workspace, desk.clone());
     let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
     let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
     restore_control(&agent, options.mode, options.keep_model);
+    if let Some(control) = agent.journal.control() {
+        parts.rules.set(&agent, &workspace, control.rules)?;
+    }
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let slow_call = options.slow_call;
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), slow_call)))
+    let origin = (host.clone(), Arc::new(options));
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), origin)))
 }
 
 /// The parts of an agent that were made one by one.

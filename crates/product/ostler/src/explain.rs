@@ -9,7 +9,7 @@ use crate::{assembly, log_choice, workspace};
 use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Policy};
+use ostler_core::permission::{Access, Live, Policy};
 use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
@@ -18,7 +18,6 @@ use ostler_tools::{DiskPlaces, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
 /// before and with it: tools that nobody knows, a layer of the sandbox that is missing.
@@ -39,7 +38,7 @@ pub async fn explain(
         None => host.clone(),
     };
     let mut workspace = workspace::workspace(host, &options)?;
-    let policy = Arc::new(policy(&options, &workspace)?);
+    let policy = policy(&options, &workspace)?;
     let unknown = kit::check_tools(&options, &policy)?;
     let mut notices: Vec<String> = unknown.iter().map(event::words::notice).collect();
     let skills =
@@ -49,21 +48,23 @@ pub async fn explain(
     let executor = scope.executor();
     let confinement = assembly::confinement(executor, &options, &workspace, &policy);
     let session = Session::default();
+    let rules = Live::from(policy.clone());
     let (files, keeping) =
-        kit::files(host.home(), &options, &workspace, &session, None, &policy, &confinement);
+        kit::files(host.home(), &options, &workspace, &session, None, &rules, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let home = missing.as_deref().or(host.home());
     let memories = assembly::remembers(host, &options, home, &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
+        environment: options.environment.clone().into(),
         keeping: keeping_to_judge(keeping),
         confinement: confinement.clone(),
         skills,
         memories,
         log,
     };
-    let tools = kit::tools(&options, &policy, kit);
+    let tools = kit::tools(&options, &rules, kit);
     let name = ostler_tools::tool_name(tool);
     let access = match tools.iter().find(|tool| tool.spec().name == name) {
         Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),

@@ -1,5 +1,6 @@
 //! Everything a surface can ask of a session.
 
+use ostler_core::event::SessionRules;
 use ostler_core::ids::{InboundId, QuestionId};
 use ostler_core::inbox::QueuedItem;
 use ostler_core::message::{Block, Message};
@@ -32,6 +33,12 @@ pub enum Input {
     /// As `--model` takes it.
     SetModel(String),
     SetThinking(Thinking),
+    /// Rules of the session, instead of those it was given before. Rules from files and flags stay. What they forbid is
+    /// forbidden for every call that has not started.
+    SetRules(SessionRules),
+    /// Variables of the environment of later commands; none removes one. Credentials and what changes how programs start
+    /// are refused. A resumed session has the environment it is opened with.
+    SetEnv(Vec<(String, Option<String>)>),
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
     Compact {
         focus: Option<String>,
@@ -60,6 +67,10 @@ pub enum InputRefused {
     NotQueued,
     #[error("no price is known for {0}, so the budget cannot be kept with it")]
     NoPrice(String),
+    #[error("{0}")]
+    Rules(String),
+    #[error("commands must not be given the variable {0}")]
+    Variable(String),
     #[error("{0}")]
     Store(ostler_core::ports::StoreError),
 }

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::session_options::SessionOptions;
 use crate::undo;
-use ostler_core::event::Notice;
+use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
-use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
+use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::session::Session;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
@@ -15,7 +15,7 @@ use ostler_memory::Memories;
 use ostler_skills::Skills;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Keeping, SessionParts};
+use ostler_tools::{CommandVariables, Keeping, SessionParts};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,24 +28,35 @@ pub(crate) struct Kit {
     pub(crate) skills: Arc<Skills>,
     pub(crate) memories: Option<Arc<Memories>>,
     pub(crate) log: Arc<dyn SessionLog>,
+    pub(crate) environment: Live<CommandVariables>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
+    let mut policy = options.policy.clone();
+    policy.add(parsed([&options.allow, &options.ask, &options.deny], workspace)?);
+    Ok(policy)
+}
+
+/// The rules that were set in a session.
+pub(crate) fn session_policy(rules: &SessionRules, workspace: &Workspace) -> Result<Policy, Error> {
+    let mut policy = parsed([&rules.allow, &rules.ask, &rules.deny], workspace)?;
+    let lists = [&mut policy.allow, &mut policy.ask, &mut policy.deny];
+    for rule in lists.into_iter().flatten() {
+        rule.source.tier = Tier::Session;
+    }
+    Ok(policy)
+}
+
+fn parsed([allow, ask, deny]: [&[String]; 3], workspace: &Workspace) -> Result<Policy, Error> {
     let parse = |texts: &[String]| {
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
     // What an allow rule says about a tool that does not exist here is not needed.
     let tools = &workspace.tools;
     let ours = |text: &&String| ToolName::of(tool_of(text), tools) != ToolName::Elsewhere;
-    let allow: Vec<String> = options.allow.iter().filter(ours).cloned().collect();
-    let mut policy = options.policy.clone();
-    policy.add(Policy {
-        allow: parse(&allow)?,
-        ask: parse(&options.ask)?,
-        deny: parse(&options.deny)?,
-        ..Policy::default()
-    });
-    Ok(policy)
+    let allow: Vec<String> = allow.iter().filter(ours).cloned().collect();
+    let (allow, ask, deny) = (parse(&allow)?, parse(ask)?, parse(deny)?);
+    Ok(Policy { allow, ask, deny, ..Policy::default() })
 }
 
 /// A rule that would silently mean something else than it seems to is refused.
@@ -128,7 +139,7 @@ pub(crate) fn files(
     workspace: &Workspace,
     session: &Session,
     id: Option<&SessionId>,
-    policy: &Policy,
+    policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
     let keeping = undo::keeping(home, options, workspace, session, id, policy, confinement);
@@ -152,11 +163,11 @@ pub(crate) fn files_of_session(
     (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
     session: &Session,
     id: &SessionId,
-    policy: &Policy,
+    policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping, Option<Notice>) {
     let (files, keeping) = files(home, options, workspace, session, Some(id), policy, confinement);
-    let remembered = undo::remember(&keeping, home, workspace, session, policy);
+    let remembered = undo::remember(&keeping, home, workspace, session, &policy.now());
     let notice = remembered.err().map(|error| Notice::Undo { text: error.to_string() });
     (files, keeping, notice)
 }
@@ -164,15 +175,15 @@ pub(crate) fn files_of_session(
 /// All tools, whether or not they are on offer.
 pub(crate) fn tools(
     options: &SessionOptions,
-    policy: &Arc<Policy>,
+    policy: &Live<Policy>,
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
-    let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
+    let Kit { executor, files, keeping, confinement, skills, memories, log, environment } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
         executor,
-        environment: options.environment.clone(),
+        environment,
         policy: policy.clone(),
         confinement,
         keeping,
@@ -186,8 +197,9 @@ pub(crate) fn tools(
 }
 
 /// The tools that the model may call.
-pub(crate) fn toolbox(options: &SessionOptions, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
-    let offered = |name: &str| is_offered(name, options, policy);
+pub(crate) fn toolbox(options: &SessionOptions, policy: &Live<Policy>, kit: Kit) -> Toolbox {
+    let rules = policy.now();
+    let offered = |name: &str| is_offered(name, options, &rules);
     let all = tools(options, policy, kit);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
         .knowing(known_tools(options))

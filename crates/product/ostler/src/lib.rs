@@ -76,6 +76,7 @@ mod session;
 mod session_events;
 mod session_options;
 mod session_parts;
+mod session_rules;
 mod skills;
 mod slow_calls;
 mod spending;
@@ -102,7 +103,7 @@ pub use ostler_config as config;
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
     AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
-    NotCompacted, NotRun, Notice, words,
+    NotCompacted, NotRun, Notice, SessionRules, words,
 };
 pub use ostler_core::hook::{
     EventName, HookAction, HookEvent, HookOutcome, HookSecret, HookSpec, Stand,
@@ -130,6 +131,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
+pub use ostler_core::session::ForkPoint;
 pub use ostler_core::session_state::SessionState;
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
@@ -170,7 +172,7 @@ pub use ring::{Cursor, Observed, Observer as SessionObserver};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
-pub use session_options::{SessionChoice, SessionOptions, SkillFolders};
+pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};

@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::host::Host;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::memory::{Recalling, recall, words_of};
 use crate::prompt_front::furnished;
@@ -10,6 +11,7 @@ use crate::queue::{Place, Queue};
 use crate::report::{self, ContextReport};
 use crate::ring::{Cursor, Observer};
 use crate::session_events::SessionEvents;
+use crate::session_options::{ForkSource, SessionChoice, SessionOptions};
 use crate::session_parts::SessionParts;
 use crate::skills::with_skills;
 use crate::system::{SystemClock, SystemIds};
@@ -19,6 +21,7 @@ use ostler_core::inbox::{Delivery, Inbound, InboundSource, QueuedItem};
 use ostler_core::message::Message;
 use ostler_core::permission::{Mode, Workspace};
 use ostler_core::ports::{ModelInfo, Recorder};
+use ostler_core::session::ForkPoint;
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
@@ -50,6 +53,8 @@ pub(crate) struct SessionShared {
     pub(crate) interrupt: Mutex<CancellationToken>,
     /// Looking for the layers of the sandbox has begun.
     pub(crate) probing: AtomicBool,
+    /// What it was opened with.
+    pub(crate) origin: (Host, Arc<SessionOptions>),
 }
 
 impl SessionShared {
@@ -58,8 +63,9 @@ impl SessionShared {
         workspace: Workspace,
         parts: SessionParts,
         (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
-        slow_call: Option<Duration>,
+        origin: (Host, Arc<SessionOptions>),
     ) -> Self {
+        let slow_call = origin.1.slow_call;
         let queue = Queue::resumed(agent.inbox().pending().len());
         let (interrupt, probing) = (Mutex::default(), false.into());
         SessionShared {
@@ -72,6 +78,7 @@ impl SessionShared {
             queue,
             interrupt,
             probing,
+            origin,
         }
     }
 }
@@ -145,6 +152,8 @@ impl Session {
                 self.shared.agent.set_thinking(thinking);
                 self.controlled()
             }
+            Input::SetRules(rules) => self.set_rules(rules),
+            Input::SetEnv(changes) => self.set_environment(changes),
         }
     }
 
@@ -194,7 +203,7 @@ impl Session {
         self.shared.agent.inbox().pending().iter().map(Inbound::queued).collect()
     }
 
-    fn controlled(&self) -> Result<InputReceipt, InputRefused> {
+    pub(crate) fn controlled(&self) -> Result<InputReceipt, InputRefused> {
         let control = self.control();
         self.shared.events.emit(Event::ControlChanged(control.clone()));
         self.shared.agent.journal.set_control(control).map_err(InputRefused::Store)?;
@@ -233,10 +242,10 @@ impl Session {
         self.work(Input::Compact { focus })
     }
 
-    /// The log ends in the middle of a turn that can go on: with a question that nobody answered, or with a call that a
-    /// hook deferred.
+    /// The log ends in the middle of a turn that can go on: with a prompt that was not answered, a question that nobody
+    /// answered, or a call that a hook deferred.
     pub fn can_resume_turn(&self) -> bool {
-        self.shared.agent.journal.has_open_calls()
+        !self.shared.queue.has_turn() && self.shared.agent.journal.has_open_turn()
     }
 
     /// Goes on with such a turn: what was not decided is asked again. A new prompt instead withdraws it.
@@ -247,6 +256,23 @@ impl Session {
         let mut driver = self.driver(true)?;
         driver.resume();
         Ok(driver)
+    }
+
+    /// A copy of the session as its log has it, up to a point. It goes on with the mode and the model that this one has now.
+    ///
+    /// # Errors
+    /// If there is no such point, or the session is not kept on a disk.
+    pub fn fork(&self, at: ForkPoint) -> Result<Session, Error> {
+        let (host, options) = &self.shared.origin;
+        let source = ForkSource { session: Some(self.id().to_string()), at };
+        let options = SessionOptions {
+            log: SessionChoice::Fork(source),
+            mode: self.mode(),
+            model: self.model().to_string(),
+            keep_model: false,
+            ..SessionOptions::clone(options)
+        };
+        host.session(options)
     }
 
     fn work(&self, input: Input) -> Result<Driver, Error> {

@@ -46,7 +46,8 @@ impl Agent {
     /// How everything that can be changed is set.
     pub fn control(&self) -> Control {
         let Chosen { choice, thinking } = self.controls.chosen();
-        Control { mode: self.gate.mode(), model: choice.primary, thinking }
+        let (mode, rules) = (self.gate.mode(), self.gate.session_rules());
+        Control { mode, model: choice.primary, thinking, rules }
     }
 
     pub fn set_mode(&self, mode: Mode) {

@@ -118,6 +118,14 @@ impl Journal {
         !self.mirror().session.view.open_calls().is_empty()
     }
 
+    /// The last turn can go on where the log ends: its calls wait to be settled, or its prompt for an answer.
+    pub fn has_open_turn(&self) -> bool {
+        let mirror = self.mirror();
+        let Session { view, ended, .. } = &mirror.session;
+        let waits = view.messages().last().is_some_and(|message| !message.is_assistant());
+        !view.open_calls().is_empty() || (ended.is_none() && waits)
+    }
+
     pub fn has_open_question(&self) -> bool {
         !self.mirror().session.questions.is_empty()
     }

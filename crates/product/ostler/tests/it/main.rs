@@ -4,6 +4,7 @@
 
 mod attached;
 mod compaction;
+mod inputs;
 mod instructions;
 mod opening;
 mod own_tool;
@@ -58,6 +59,14 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_session_has_one_owner
             without_a_home_everything_stays_in_memory
             without_a_home_there_is_nothing_to_resume;
+        inputs:
+            rules_count_for_every_call_that_has_not_started
+            a_denied_file_is_hidden_from_searches_and_commands
+            what_is_denied_elsewhere_stays_denied
+            rules_are_kept_and_read_back
+            later_commands_see_another_environment
+            a_fork_is_another_session
+            a_reply_with_another_input_is_what_runs;
         instructions:
             nested_files_share_one_limit
             a_nested_link_that_leads_out_is_said

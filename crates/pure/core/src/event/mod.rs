@@ -13,7 +13,7 @@ mod turn_end;
 pub mod words;
 
 pub use call_outcome::{CallOutcome, NotRun};
-pub use control::Control;
+pub use control::{Control, SessionRules};
 pub use envelope::{AgentPath, Envelope, VERSION};
 pub use notice::{Level, NotCompacted, Notice};
 pub use turn_end::{Denial, Finished, ModelUsage};
@@ -110,7 +110,7 @@ pub enum Event {
         #[serde(flatten)]
         end: QuestionEnd,
     },
-    /// The mode, the model or the thinking changed: all of them, as they are now.
+    /// The mode, the model, the thinking or the session's rules changed: all of them, as they are now.
     ControlChanged(Control),
     CallStarted {
         id: CallId,

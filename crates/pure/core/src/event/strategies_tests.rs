@@ -184,7 +184,9 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
         prop::collection::vec(inbound(), 0..3).prop_map(|ids| Event::Dequeued { ids }),
         (prop::sample::select(Mode::ALL.to_vec()), model(), any::<u32>()).prop_map(
             |(mode, model, budget)| {
-                Event::ControlChanged(Control { mode, model, thinking: Thinking::Budget(budget) })
+                let (thinking, deny) = (Thinking::Budget(budget), vec!["Bash".to_owned()]);
+                let rules = SessionRules { deny, ..SessionRules::default() };
+                Event::ControlChanged(Control { mode, model, thinking, rules })
             }
         ),
         text().prop_map(|reason| Event::Closed { reason }),

@@ -265,8 +265,12 @@ pub(super) fn every_kind() -> Vec<Envelope> {
         requests: 1,
         attached: Vec::new(),
     };
-    let control =
-        Control { mode: Mode::Plan, model: "m".into(), thinking: Thinking::Budget(1_024) };
+    let control = Control {
+        mode: Mode::Plan,
+        model: "m".into(),
+        thinking: Thinking::Budget(1_024),
+        rules: Default::default(),
+    };
     let question = |id: &str| Event::QuestionClosed { id: id.into(), end: QuestionEnd::Withdrawn };
     let root = [
         Event::PromptRefused { why: "no such skill".into() },

@@ -10,7 +10,7 @@ use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use ostler::{ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
 
 const HELP: &str = "\
 /clear            start a new session
@@ -49,8 +49,9 @@ impl Repl<'_> {
             "/clear" | "/new" => self.switch(SessionChoice::New, "clear").await?,
             "/resume" => self.resume(rest).await?,
             "/fork" => {
-                let this = self.session.id().to_string();
-                self.switch(SessionChoice::Fork(Some(this)), "resume").await?;
+                let copy = self.session.fork(ForkPoint::End)?;
+                self.end("resume").await?;
+                self.go_on_with(copy)?;
             }
             "/rewind" if !rest.is_empty() => self.rewind(rest).await?,
             "/compact" => {
