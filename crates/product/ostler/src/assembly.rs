@@ -21,7 +21,7 @@ use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Notice;
 use ostler_core::ledger::Purse;
-use ostler_core::permission::{Live, Mode, Policy, Workspace};
+use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
@@ -84,12 +84,7 @@ pub(crate) fn session(
         undo_news: None,
         recalling: Mutex::default(),
         by_words: Arc::default(),
-        rules: RulesInForce::new(
-            policy.clone(),
-            rules.clone(),
-            confinement.clone(),
-            keeping.clone(),
-        ),
+        rules: RulesInForce::new(&policy, &rules, &confinement, &keeping),
         environment: options.environment.clone().into(),
         skills,
         confinement,
@@ -109,10 +104,7 @@ pub(crate) fn session(
     let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
     let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
-    restore_control(&agent, options.mode, options.keep_model);
-    if let Some(control) = agent.journal.control() {
-        parts.rules.set(&agent, &workspace, control.rules)?;
-    }
+    restore_control(&agent, &options, &parts, &workspace)?;
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
@@ -158,15 +150,25 @@ impl Made {
     }
 }
 
-/// A session that was made stricter stays so. The model it was changed to counts where nobody chose another one.
-fn restore_control(agent: &Agent, mode: Mode, keep_model: bool) {
-    let Some(control) = agent.journal.control() else { return };
-    if control.mode.is_stricter_than(mode) {
+/// A session that was made stricter stays so, and has the rules it was given. The model it was changed to counts where
+/// nobody chose another one.
+fn restore_control(
+    agent: &Agent,
+    options: &SessionOptions,
+    parts: &SessionParts,
+    workspace: &Workspace,
+) -> Result<(), Error> {
+    let Some(control) = agent.journal.control() else { return Ok(()) };
+    if control.mode.is_stricter_than(options.mode) {
         agent.set_mode(control.mode);
     }
-    if keep_model {
+    if options.keep_model {
         agent.set_model(control.model);
         agent.set_thinking(control.thinking);
+    }
+    match control.rules.is_empty() {
+        true => Ok(()),
+        false => parts.rules.set(agent, workspace, control.rules),
     }
 }
 

@@ -39,7 +39,7 @@ enum Stage {
     },
     /// The end of a turn is held back while the memory keeps what the turn leaves.
     Learning {
-        finished: Option<Event>,
+        finished: Option<Box<Event>>,
         learnt: BoxFuture<'static, Vec<Event>>,
     },
 }
@@ -115,7 +115,7 @@ impl Driver {
             }
             Event::Finished(_) => {
                 let learnt = self.learning();
-                self.stage = Stage::Learning { finished: Some(event), learnt };
+                self.stage = Stage::Learning { finished: Some(Box::new(event)), learnt };
             }
             event => {
                 events.emit(event);
@@ -199,7 +199,7 @@ impl Stream for Driver {
                         this.session.events().emit(event);
                     }
                     match finished {
-                        Some(finished) => this.ended(finished),
+                        Some(finished) => this.ended(*finished),
                         None => this.stage = Stage::Idle,
                     }
                 }

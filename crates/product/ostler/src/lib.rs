@@ -74,8 +74,10 @@ mod rule_sets;
 mod sandbox;
 mod session;
 mod session_events;
+mod session_fork;
 mod session_options;
 mod session_parts;
+mod session_rewind;
 mod session_rules;
 mod skills;
 mod slow_calls;
@@ -114,7 +116,7 @@ pub use ostler_core::ids::{
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
-pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Sum, Usage};
+pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purpose, Sum, Usage};
 pub use ostler_core::memory::{
     FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };
@@ -173,6 +175,7 @@ pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
+pub use session_rewind::Rewind;
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};

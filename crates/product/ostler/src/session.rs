@@ -11,7 +11,7 @@ use crate::queue::{Place, Queue};
 use crate::report::{self, ContextReport};
 use crate::ring::{Cursor, Observer};
 use crate::session_events::SessionEvents;
-use crate::session_options::{ForkSource, SessionChoice, SessionOptions};
+use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
 use crate::skills::with_skills;
 use crate::system::{SystemClock, SystemIds};
@@ -21,7 +21,6 @@ use ostler_core::inbox::{Delivery, Inbound, InboundSource, QueuedItem};
 use ostler_core::message::Message;
 use ostler_core::permission::{Mode, Workspace};
 use ostler_core::ports::{ModelInfo, Recorder};
-use ostler_core::session::ForkPoint;
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
@@ -152,6 +151,7 @@ impl Session {
                 self.shared.agent.set_thinking(thinking);
                 self.controlled()
             }
+            Input::Rewind(rewind) => self.rewind(rewind),
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
         }
@@ -256,23 +256,6 @@ impl Session {
         let mut driver = self.driver(true)?;
         driver.resume();
         Ok(driver)
-    }
-
-    /// A copy of the session as its log has it, up to a point. It goes on with the mode and the model that this one has now.
-    ///
-    /// # Errors
-    /// If there is no such point, or the session is not kept on a disk.
-    pub fn fork(&self, at: ForkPoint) -> Result<Session, Error> {
-        let (host, options) = &self.shared.origin;
-        let source = ForkSource { session: Some(self.id().to_string()), at };
-        let options = SessionOptions {
-            log: SessionChoice::Fork(source),
-            mode: self.mode(),
-            model: self.model().to_string(),
-            keep_model: false,
-            ..SessionOptions::clone(options)
-        };
-        host.session(options)
     }
 
     fn work(&self, input: Input) -> Result<Driver, Error> {

@@ -24,12 +24,17 @@ pub(crate) struct RulesInForce {
 
 impl RulesInForce {
     pub(crate) fn new(
-        base: Arc<Policy>,
-        now: Live<Policy>,
-        confinement: Arc<Confinement>,
-        keeping: Keeping,
+        base: &Arc<Policy>,
+        now: &Live<Policy>,
+        confinement: &Arc<Confinement>,
+        keeping: &Keeping,
     ) -> Self {
-        RulesInForce { base, now, confinement, keeping }
+        RulesInForce {
+            base: base.clone(),
+            now: now.clone(),
+            confinement: confinement.clone(),
+            keeping: keeping.clone(),
+        }
     }
 
     /// These replace what the session had before. Everybody knows them before a call is judged by them.

@@ -6,7 +6,7 @@ use crate::hooks::messages;
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
-use ostler_core::event::{AgentPath, CallOutcome, NotRun};
+use ostler_core::event::{CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::output_bound::bound;
@@ -244,7 +244,7 @@ async fn ask_person(
 ) -> Result<Answer, StoreError> {
     let question = Question {
         id: id.clone(),
-        agent: AgentPath::default(),
+        agent: agent.meter.path.clone(),
         call: job.id.clone(),
         tool: job.name.clone(),
         input: job.input.clone(),

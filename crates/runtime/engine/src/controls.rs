@@ -63,6 +63,12 @@ impl Agent {
         }
     }
 
+    /// The conversation went back to before a turn: what is sent next does not follow what was sent last, on purpose.
+    pub fn rewound(&self) {
+        self.meter.made_room();
+        self.context.forget_measures();
+    }
+
     pub fn set_thinking(&self, thinking: Thinking) {
         self.controls.0.write().unwrap_or_else(PoisonError::into_inner).thinking = thinking;
     }

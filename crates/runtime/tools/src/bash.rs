@@ -210,8 +210,7 @@ impl BuiltIn for Bash {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
-        let commands = self.readings.of(&input.command);
-        let environment = self.environment();
+        let (commands, environment) = (self.readings.of(&input.command), self.environment());
         let path = environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());

@@ -19,7 +19,7 @@ fn event(event: &Event) -> usize {
         Event::BlockFinished { block } => self::block(block),
         Event::CallStarted { input, .. } => value(input),
         Event::CallFinished { result, decision, detail, input, .. } => {
-            let values = [detail, input].into_iter().flatten().map(value);
+            let values = detail.iter().chain(input.as_deref()).map(value);
             block(result) + counted(decision) + values.sum::<usize>()
         }
         Event::CallAsked { decision, question, .. } => {

@@ -1,8 +1,9 @@
 //! What a surface can change about a session while it runs.
 
-use crate::support::{World, finished, open, try_open, until, with, with_log};
+use crate::support::{World, answer, becomes, finished, open, try_open, until, with, with_log};
 use ostler::{
-    Event, ForkPoint, Input, InputRefused, Mode, Reply, SessionChoice, SessionRules, Terminal,
+    Event, ForkPoint, Input, InputReceipt, InputRefused, Mode, Reply, Rewind, Rewinding, Session,
+    SessionChoice, SessionRules, Terminal,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -21,6 +22,18 @@ fn allowing(rules: &[&str]) -> Input {
     Input::SetRules(SessionRules { allow, ..SessionRules::default() })
 }
 
+/// A call that has ended lets go of its session a moment later.
+async fn reopened(world: &World, id: &str) -> Session {
+    let mut session = None;
+    becomes("the session is free", || {
+        let options = with_log(world.on_disk(), SessionChoice::Resume(id.to_owned()));
+        session = try_open(options).ok();
+        session.is_some()
+    })
+    .await;
+    session.expect("it is open")
+}
+
 /// The answer is complete and its first call runs when the rule comes: the second one waits for it, and is refused.
 pub async fn rules_count_for_every_call_that_has_not_started() {
     let wait = "touch begun; while [ ! -e go ]; do sleep 0.01; done; touch x";
@@ -33,7 +46,7 @@ pub async fn rules_count_for_every_call_that_has_not_started() {
     let session = world.engine();
     let mut turn = session.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
-    crate::support::becomes("it runs", || world.project().join("begun").exists()).await;
+    becomes("it runs", || world.project().join("begun").exists()).await;
     session.send(denying(&["Bash(touch:*)"])).unwrap();
     std::fs::write(world.project().join("go"), "").unwrap();
     let end = finished(turn).await;
@@ -84,7 +97,7 @@ pub async fn rules_are_kept_and_read_back() {
     session.send(denying(&["Bash(touch:*)"])).unwrap();
     session.close("other").await;
     drop(session);
-    let session = open(with_log(world.on_disk(), SessionChoice::Resume(id)));
+    let session = reopened(&world, &id).await;
     assert_eq!(session.control().rules.deny, ["Bash(touch:*)"]);
     assert_eq!(finished(session.ask("go").unwrap()).await.denials.len(), 1);
 }
@@ -123,16 +136,66 @@ pub async fn a_fork_is_another_session() {
     let world = World::new(script);
     let session = open(world.on_disk());
     finished(session.ask("first").unwrap()).await;
-    finished(session.ask("second").unwrap()).await;
+    finished(session.ask("zebra").unwrap()).await;
     session.send(Input::SetMode(Mode::Plan)).unwrap();
     let copy = session.fork(ForkPoint::BeforeTurn(2)).unwrap();
     assert_ne!(copy.id(), session.id());
     assert_eq!(copy.mode(), Mode::Plan);
     assert_eq!(finished(copy.ask("third").unwrap()).await.terminal, Terminal::Completed);
     let told = world.told(2);
-    assert!(told.contains("first") && !told.contains("second"), "{told}");
+    assert!(told.contains("first") && !told.contains("zebra"), "{told}");
     assert!(session.fork(ForkPoint::BeforeTurn(9)).is_err());
     assert!(world.engine().fork(ForkPoint::End).is_err(), "nothing is kept of it");
+}
+
+/// The file comes back, the model forgets the turn and that it had read the file, and nothing is done beside a turn.
+pub async fn a_session_goes_back_to_before_a_turn() {
+    let write = |text: &str| {
+        let input = json!({ "file_path": "notes", "content": text });
+        calls([("Write", input)])
+    };
+    let script = Script::new()
+        .answer(text("hello"))
+        .answer(write("new"))
+        .answer(text("written").gate("hold"))
+        .answer(write("newer"))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let session = open(world.on_disk());
+    finished(session.ask("first").unwrap()).await;
+    let rewind = |dry_run: bool, shown: Option<Vec<_>>| {
+        let what = Rewinding { files: true, conversation: true };
+        session.send(Input::Rewind(Rewind { turn: 2, what, dry_run, keep: Vec::new(), shown }))
+    };
+    assert!(matches!(rewind(true, None), Err(InputRefused::Rewind(why)) if why.contains("turn 2")));
+    let mut turn = session.ask("zebra").unwrap();
+    until(&mut turn, |event| matches!(event, Event::TextDelta { .. })).await;
+    assert_eq!(rewind(false, None), Err(InputRefused::TurnRuns));
+    world.server.gate("hold").open();
+    finished(turn).await;
+
+    let notes = world.project().join("notes");
+    let Ok(InputReceipt::Rewound(Some(plan))) = rewind(true, None) else { panic!("no plan") };
+    assert!(!plan.done && notes.exists(), "{plan:?}");
+    // Somebody saw something else.
+    let Ok(InputReceipt::Rewound(Some(refused))) = rewind(false, Some(Vec::new())) else {
+        panic!("no plan")
+    };
+    assert!(!refused.done && notes.exists());
+    let shown = Some(plan.outcomes.clone());
+    let Ok(InputReceipt::Rewound(Some(done))) = rewind(false, shown) else { panic!("not done") };
+    assert!(done.done && !notes.exists(), "{done:?}");
+
+    std::fs::write(&notes, "a person's").unwrap();
+    finished(session.ask("third").unwrap()).await;
+    let told = world.told(3);
+    assert!(told.contains("first") && !told.contains("zebra"), "{told}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "a person's", "it was not read since");
+    let id = session.id().to_string();
+    session.close("other").await;
+    drop(session);
+    reopened(&world, &id).await;
+    assert!(world.log().iter().any(|entry| entry["fact"] == "rewound" && entry["turn"] == 2));
 }
 
 /// A person has another file made than the model wanted, and can undo just that.
@@ -140,21 +203,21 @@ pub async fn a_reply_with_another_input_is_what_runs() {
     let script = Script::new().answer(calls([bash("touch asked")])).answer(text("ok"));
     let world = World::new(script);
     let session = open(with(world.on_disk(), |o| o.session.mode = Mode::Default));
-    let _attendance = session.attend();
+    let attendance = session.attend();
     let mut turn = session.ask("go").unwrap();
     let asked = until(&mut turn, |event| matches!(event, Event::CallAsked { .. })).await;
     let reply = Reply::YesWithInput(json!({ "command": "touch changed" }));
-    crate::support::answer(&session, &asked, &reply);
+    answer(&session, &asked, &reply);
     let end = until(&mut turn, |event| matches!(event, Event::CallFinished { .. })).await;
     let Event::CallFinished { input, .. } = end else { unreachable!() };
-    assert_eq!(input, Some(json!({ "command": "touch changed" })));
+    assert_eq!(input.as_deref(), Some(&json!({ "command": "touch changed" })));
     finished(turn).await;
     assert!(world.project().join("changed").exists() && !world.project().join("asked").exists());
     let told = world.told(1);
     assert!(told.contains("touch asked") && told.contains("The user changed the input"), "{told}");
     let id = session.id().to_string();
     session.close("other").await;
-    drop(session);
+    drop((session, attendance));
     let choice = ostler::UndoChoice {
         home: world.root().join("home"),
         cwd: world.project().canonicalize().unwrap(),
@@ -165,5 +228,5 @@ pub async fn a_reply_with_another_input_is_what_runs() {
     };
     ostler::undo(&choice, 1, &mut |_| true).unwrap();
     assert!(!world.project().join("changed").exists());
-    try_open(with_log(world.on_disk(), SessionChoice::Resume(id))).unwrap();
+    reopened(&world, &id).await;
 }

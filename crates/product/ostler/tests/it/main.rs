@@ -66,6 +66,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             rules_are_kept_and_read_back
             later_commands_see_another_environment
             a_fork_is_another_session
+            a_session_goes_back_to_before_a_turn
             a_reply_with_another_input_is_what_runs;
         instructions:
             nested_files_share_one_limit

@@ -382,7 +382,8 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
                 usage,
                 cost,
                 cache_saved,
-                stop
+                stop,
+                source: crate::ledger::Purpose::Retry,
             }
         ),
         Just(Event::AnswerDropped),
@@ -424,7 +425,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
                     // `null` and nothing are the same on the wire.
                     detail: Some(detail).filter(|detail| !detail.is_null()),
                     took_ms,
-                    input: Some(input).filter(|input| !input.is_null()),
+                    input: Some(input).filter(|input| !input.is_null()).map(Box::new),
                 }
             }),
     ];

@@ -304,7 +304,7 @@ impl SessionState {
                 let call = self.call(id, name);
                 call.stage = CallStage::Finished { outcome, excerpt, took_ms };
                 if let Some(input) = input {
-                    call.input.clone_from(input);
+                    call.input = Value::clone(input);
                 }
                 self.withdraw_questions(id);
             }

@@ -77,8 +77,8 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
         Event::BlockFinished { block: Block::ToolUse { name, input, .. } } => {
             Event::BlockFinished { block: Block::ToolUse { id: call, name, input } }
         }
-        Event::AnswerSealed { usage, stop, .. } => {
-            Event::AnswerSealed { usage, cost: cost(units), cache_saved: None, stop }
+        Event::AnswerSealed { usage, stop, source, .. } => {
+            Event::AnswerSealed { usage, cost: cost(units), cache_saved: None, stop, source }
         }
         Event::Finished(finished) => {
             Event::Finished(Box::new(Finished { cost: cost(units), ..*finished }))
@@ -145,7 +145,13 @@ fn iteration() -> impl Strategy<Value = Vec<Event>> {
             }
             let stop = Some(StopReason::EndTurn);
             let cost = cost(units);
-            events.push(Event::AnswerSealed { usage, cost, cache_saved: None, stop });
+            events.push(Event::AnswerSealed {
+                usage,
+                cost,
+                cache_saved: None,
+                stop,
+                source: crate::ledger::Purpose::Answer,
+            });
             for (n, asks, runs, tail) in calls {
                 let id = format!("c{n}");
                 events.extend(asks.then(|| asked(&id, &format!("q{n}"))));
@@ -210,7 +216,8 @@ pub(super) fn over(id: &str, result: &str) -> Event {
 
 fn sealed(output: u64) -> Event {
     let usage = Usage { input: 90, output, ..Usage::default() };
-    Event::AnswerSealed { usage, cost: Some(0.5), cache_saved: None, stop: None }
+    let source = crate::ledger::Purpose::Answer;
+    Event::AnswerSealed { usage, cost: Some(0.5), cache_saved: None, stop: None, source }
 }
 
 fn queued(n: u8) -> Event {

@@ -39,7 +39,7 @@ fn decided(rig: &Rig) -> Vec<(Verdict, String, Option<Value>)> {
 
 fn ran_with(events: &[Event]) -> Vec<Option<Value>> {
     let input = |event: &Event| match event {
-        Event::CallFinished { input, .. } => Some(input.clone()),
+        Event::CallFinished { input, .. } => Some(input.as_deref().cloned()),
         _ => None,
     };
     events.iter().filter_map(input).collect()
