@@ -29,6 +29,7 @@ impl Frames {
     pub fn watch(&mut self, envelope: &Envelope) {
         let now = self.since_beginning(envelope.at);
         match &envelope.event {
+            Event::TurnStarted { .. } => self.requests.clear(),
             Event::IterationStarted { .. } => _ = self.request_ms.get_or_insert(now),
             Event::AnswerStarted { .. } => _ = self.first_token_ms.get_or_insert(now),
             Event::AnswerSealed { usage, cost, cache_saved, source, .. } => {
@@ -38,7 +39,7 @@ impl Frames {
         }
     }
 
-    /// What each request so far cost, and what the prompt cache did for it.
+    /// What each request of the turn cost, and what the prompt cache did for it.
     pub fn requests(&self) -> &[Value] {
         &self.requests
     }
