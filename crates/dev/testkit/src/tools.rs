@@ -80,6 +80,17 @@ impl FakeTool {
         FakeTool::new(name, |_| Err(Box::new(ToolOutput::misuse("the field \"path\" is missing"))))
     }
 
+    /// Refuses an input without a path.
+    #[must_use]
+    pub fn demanding_a_path(mut self) -> Self {
+        let touches = self.touches;
+        self.touches = Box::new(move |input| match input.get("path") {
+            Some(Value::String(_)) => touches(input),
+            _ => Err(Box::new(ToolOutput::misuse("the field \"path\" is missing"))),
+        });
+        self
+    }
+
     /// Panics already when it is asked what it would touch.
     pub fn panicking_at_access(name: &str) -> Self {
         FakeTool::new(name, |_| quiet_panic())

@@ -13,6 +13,7 @@ use crate::session::{Session, SessionShared};
 use crate::session_events::{SessionEvents, Voices};
 use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
+use crate::session_rules::RulesInForce;
 use crate::skills::AgentHost;
 use crate::spending;
 use crate::system::SystemClock;
@@ -20,7 +21,7 @@ use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Notice;
 use ostler_core::ledger::Purse;
-use ostler_core::permission::{Mode, Policy, Workspace};
+use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
@@ -72,11 +73,12 @@ pub(crate) fn session(
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
     let place = (host.home(), &options, &workspace);
+    let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
-        kit::files_of_session(place, &folded, log.id(), &policy, &confinement);
+        kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
     let mut parts = SessionParts {
-        in_use: ostler_tools::in_use(files.clone(), policy.clone(), &folded.seen),
+        in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
         instructions: Arc::new(InstructionsState::new(
             &options,
             &policy,
@@ -87,6 +89,8 @@ pub(crate) fn session(
         undo_news: None,
         recalling: Mutex::default(),
         by_words: Arc::default(),
+        rules: RulesInForce::new(&policy, &rules, &confinement, &keeping, options.late_tools),
+        environment: options.environment.clone().into(),
         skills,
         confinement,
         registry,
@@ -99,19 +103,19 @@ pub(crate) fn session(
     let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
     let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
     let desk = QuestionDesk::new(events.clone(), options.question_deadline);
-    let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
+    let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
     let gate = gate(&options, &policy, &workspace, desk.clone());
     let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
     let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
-    restore_control(&agent, options.mode, options.keep_model);
+    restore_control(&agent, &options, &parts, &workspace)?;
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let chosen = (ToolChoice::new(&options, &policy), options.slow_call);
-    let (voices, probing) = ((events, desk), host.probing());
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, probing)))
+    let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
+    let origin = (host.clone(), Arc::new(options));
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin)))
 }
 
 /// The parts of an agent that were made one by one.
@@ -152,15 +156,25 @@ impl Made {
     }
 }
 
-/// A session that was made stricter stays so. The model it was changed to counts where nobody chose another one.
-fn restore_control(agent: &Agent, mode: Mode, keep_model: bool) {
-    let Some(control) = agent.journal.control() else { return };
-    if control.mode.is_stricter_than(mode) {
+/// A session that was made stricter stays so, and has the rules it was given. The model it was changed to counts where
+/// nobody chose another one.
+fn restore_control(
+    agent: &Agent,
+    options: &SessionOptions,
+    parts: &SessionParts,
+    workspace: &Workspace,
+) -> Result<(), Error> {
+    let Some(control) = agent.journal.control() else { return Ok(()) };
+    if control.mode.is_stricter_than(options.mode) {
         agent.set_mode(control.mode);
     }
-    if keep_model {
+    if options.keep_model {
         agent.set_model(control.model);
         agent.set_thinking(control.thinking);
+    }
+    match control.rules.is_empty() {
+        true => Ok(()),
+        false => parts.rules.set(agent, workspace, control.rules),
     }
 }
 

@@ -10,7 +10,7 @@ use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, inner_call};
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Policy};
+use ostler_core::permission::{Access, Live, Policy};
 use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
@@ -50,21 +50,23 @@ pub async fn explain(
     let executor = scope.executor();
     let confinement = assembly::confinement(executor, &options, &workspace, &policy);
     let session = Session::default();
+    let rules = Live::from(policy.clone());
     let (files, keeping) =
-        kit::files(host.home(), &options, &workspace, &session, None, &policy, &confinement);
+        kit::files(host.home(), &options, &workspace, &session, None, &rules, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let home = missing.as_deref().or(host.home());
     let memories = assembly::remembers(host, &options, home, &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
+        environment: options.environment.clone().into(),
         keeping: keeping_to_judge(keeping),
         confinement: confinement.clone(),
         skills,
         memories,
         log,
     };
-    let tools = kit::tools(&options, &policy, kit);
+    let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.
     let inner = inner_call(tool, input);
     let (tool, input) = inner.as_ref().map_or((tool, input), |(tool, input)| (tool, input));

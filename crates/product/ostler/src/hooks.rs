@@ -166,6 +166,7 @@ pub async fn verify_hooks(host: &Host, options: &SessionOptions) -> Vec<(HookSpe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session_options::ForkSource;
 
     #[test]
     fn hooks_are_told_how_a_session_came_about() {
@@ -176,8 +177,12 @@ mod tests {
             (SessionChoice::Continue, true, "startup"),
             (SessionChoice::Continue, false, "resume"),
             (SessionChoice::Resume("x".into()), false, "resume"),
-            (SessionChoice::Fork(id()), false, "fork"),
-            (SessionChoice::Fork(None), false, "fork"),
+            (
+                SessionChoice::Fork(ForkSource { session: id(), ..ForkSource::default() }),
+                false,
+                "fork",
+            ),
+            (SessionChoice::Fork(ForkSource::default()), false, "fork"),
         ] {
             assert_eq!(source(&choice, empty), expected, "{choice:?}");
         }

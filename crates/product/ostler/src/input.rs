@@ -1,5 +1,9 @@
 //! Everything a surface can ask of a session.
 
+use crate::error::Error;
+use crate::session_rewind::Rewind;
+use crate::undo::Undone;
+use ostler_core::event::SessionRules;
 use ostler_core::ids::{InboundId, QuestionId};
 use ostler_core::inbox::QueuedItem;
 use ostler_core::message::{Block, Message};
@@ -32,6 +36,14 @@ pub enum Input {
     /// As `--model` takes it.
     SetModel(String),
     SetThinking(Thinking),
+    /// Rules of the session, instead of those it was given before. Rules from files and flags stay. What they forbid is
+    /// forbidden for every call that has not started.
+    SetRules(SessionRules),
+    /// Variables of the environment of later commands; none removes one. Credentials and what changes how programs start
+    /// are refused. A resumed session has the environment it is opened with.
+    SetEnv(Vec<(String, Option<String>)>),
+    /// Goes back to before a turn. Only while no turn runs.
+    Rewind(Rewind),
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
     Compact {
         focus: Option<String>,
@@ -39,7 +51,7 @@ pub enum Input {
 }
 
 /// What became of an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum InputReceipt {
     /// It happened.
     Done,
@@ -47,6 +59,8 @@ pub enum InputReceipt {
     Queued(InboundId),
     /// The turn is being ended, and this still waits.
     Interrupted { queued: Vec<QueuedItem> },
+    /// What was done to files, or would be; none: no file was changed since.
+    Rewound(Option<Box<Undone>>),
 }
 
 /// Why an input was not taken. Nothing has changed.
@@ -60,8 +74,25 @@ pub enum InputRefused {
     NotQueued,
     #[error("no price is known for {0}, so the budget cannot be kept with it")]
     NoPrice(String),
+    #[error("a turn runs; wait for its end, or interrupt it")]
+    TurnRuns,
+    #[error("{0}")]
+    Rewind(String),
+    #[error("{0}")]
+    Rules(String),
+    #[error("commands must not be given the variable {0}")]
+    Variable(String),
     #[error("{0}")]
     Store(ostler_core::ports::StoreError),
+}
+
+impl InputRefused {
+    pub(crate) fn of(error: Error) -> Self {
+        match error {
+            Error::Store(error) => InputRefused::Store(error),
+            other => InputRefused::Rewind(other.to_string()),
+        }
+    }
 }
 
 /// What a turn begins with.

@@ -4,10 +4,10 @@ use crate::error::Error;
 use crate::plain_threads::CHORES;
 use crate::session_options::SessionOptions;
 use crate::undo;
-use ostler_core::event::Notice;
+use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
-use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
+use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::session::Session;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
@@ -17,7 +17,7 @@ use ostler_memory::Memories;
 use ostler_skills::Skills;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Keeping, SessionParts};
+use ostler_tools::{CommandVariables, Keeping, SessionParts};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,9 +30,39 @@ pub(crate) struct Kit {
     pub(crate) skills: Arc<Skills>,
     pub(crate) memories: Option<Arc<Memories>>,
     pub(crate) log: Arc<dyn SessionLog>,
+    pub(crate) environment: Live<CommandVariables>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
+    let mut policy = options.policy.clone();
+    policy.add(parsed(
+        [&options.allow, &options.ask, &options.deny],
+        workspace,
+        options.late_tools,
+    )?);
+    Ok(policy)
+}
+
+/// The rules that were set in a session.
+pub(crate) fn session_policy(
+    rules: &SessionRules,
+    workspace: &Workspace,
+    late_tools: bool,
+) -> Result<Policy, Error> {
+    let mut policy = parsed([&rules.allow, &rules.ask, &rules.deny], workspace, late_tools)?;
+    let lists = [&mut policy.allow, &mut policy.ask, &mut policy.deny];
+    for rule in lists.into_iter().flatten() {
+        rule.source.tier = Tier::Session;
+    }
+    Ok(policy)
+}
+
+/// `late_tools`: tools may arrive that do not exist yet.
+fn parsed(
+    [allow, ask, deny]: [&[String]; 3],
+    workspace: &Workspace,
+    late_tools: bool,
+) -> Result<Policy, Error> {
     let parse = |texts: &[String]| {
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
@@ -40,17 +70,11 @@ pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<
     let tools = &workspace.tools;
     let is_elsewhere = |text: &&String| ToolName::of(tool_of(text), tools) == ToolName::Elsewhere;
     // One that may arrive later is another matter, if the rule can be read as it stands.
-    let may_arrive = |text: &&String| options.late_tools && Rule::parse(text, workspace).is_ok();
+    let may_arrive = |text: &&String| late_tools && Rule::parse(text, workspace).is_ok();
     let ours = |text: &&String| !is_elsewhere(text) || may_arrive(text);
-    let allow: Vec<String> = options.allow.iter().filter(ours).cloned().collect();
-    let mut policy = options.policy.clone();
-    policy.add(Policy {
-        allow: parse(&allow)?,
-        ask: parse(&options.ask)?,
-        deny: parse(&options.deny)?,
-        ..Policy::default()
-    });
-    Ok(policy)
+    let allow: Vec<String> = allow.iter().filter(ours).cloned().collect();
+    let (allow, ask, deny) = (parse(&allow)?, parse(ask)?, parse(deny)?);
+    Ok(Policy { allow, ask, deny, ..Policy::default() })
 }
 
 /// A rule that would silently mean something else than it seems to is refused.
@@ -132,7 +156,7 @@ pub(crate) fn files(
     workspace: &Workspace,
     session: &Session,
     id: Option<&SessionId>,
-    policy: &Policy,
+    policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
     let keeping = undo::keeping(home, options, workspace, session, id, policy, confinement);
@@ -157,11 +181,11 @@ pub(crate) fn files_of_session(
     (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
     session: &Session,
     id: &SessionId,
-    policy: &Policy,
+    policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping, Option<Notice>) {
     let (files, keeping) = files(home, options, workspace, session, Some(id), policy, confinement);
-    let remembered = undo::remember(&keeping, home, workspace, session, policy);
+    let remembered = undo::remember(&keeping, home, workspace, session, &policy.now());
     let notice = remembered.err().map(|error| Notice::Undo { text: error.to_string() });
     (files, keeping, notice)
 }
@@ -169,15 +193,15 @@ pub(crate) fn files_of_session(
 /// All tools, whether or not they are on offer.
 pub(crate) fn tools(
     options: &SessionOptions,
-    policy: &Arc<Policy>,
+    policy: &Live<Policy>,
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
-    let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
+    let Kit { executor, files, keeping, confinement, skills, memories, log, environment } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
         executor,
-        environment: options.environment.clone(),
+        environment,
         policy: policy.clone(),
         confinement,
         keeping,
@@ -192,9 +216,10 @@ pub(crate) fn tools(
 }
 
 /// The tools that the model may call.
-pub(crate) fn toolbox(options: &SessionOptions, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
-    let choice = ToolChoice::new(options, policy);
-    let all = tools(options, policy, kit);
+pub(crate) fn toolbox(options: &SessionOptions, rules: &Live<Policy>, kit: Kit) -> Toolbox {
+    let policy = rules.now();
+    let choice = ToolChoice::new(options, &policy);
+    let all = tools(options, rules, kit);
     let toolbox = Toolbox::new(all.into_iter().filter(|tool| choice.offers(&tool.spec().name)))
         .knowing(known_tools(options));
     match options.late_tools && policy.offers(USE_TOOL) {

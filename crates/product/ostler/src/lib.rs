@@ -76,8 +76,11 @@ mod rule_sets;
 mod sandbox;
 mod session;
 mod session_events;
+mod session_fork;
 mod session_options;
 mod session_parts;
+mod session_rewind;
+mod session_rules;
 mod session_tools;
 mod skills;
 mod slow_calls;
@@ -106,7 +109,7 @@ pub use ostler_config as config;
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
     AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
-    NotCompacted, NotRun, Notice, words,
+    NotCompacted, NotRun, Notice, SessionRules, words,
 };
 pub use ostler_core::hook::{
     EventName, HookAction, HookEvent, HookOutcome, HookSecret, HookSpec, Stand,
@@ -118,7 +121,7 @@ pub use ostler_core::ids::{
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
-pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purse, Sum, Usage};
+pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purpose, Purse, Sum, Usage};
 pub use ostler_core::memory::{
     FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };
@@ -135,6 +138,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
+pub use ostler_core::session::ForkPoint;
 pub use ostler_core::session_state::SessionState;
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
@@ -175,7 +179,8 @@ pub use ring::{Cursor, Observed, Observer as SessionObserver};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
-pub use session_options::{SessionChoice, SessionOptions, SkillFolders};
+pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
+pub use session_rewind::Rewind;
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};

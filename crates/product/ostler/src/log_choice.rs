@@ -2,11 +2,11 @@
 
 use crate::error::Error;
 use crate::host::Host;
-use crate::session_options::{SessionChoice, SessionOptions};
+use crate::session_options::{ForkSource, SessionChoice, SessionOptions};
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::{IdSource, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint};
+use ostler_core::session::{Entry, FORMAT, Fork};
 use ostler_core::time::Clock;
 use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
@@ -31,27 +31,17 @@ pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<
             Some(id) => store.open(&id)?,
             None => return Err(Error::NothingToContinue(cwd.to_owned())),
         },
-        SessionChoice::Fork(from) => {
-            let (from, at) = fork_source(from.as_deref());
-            let from = match from {
+        SessionChoice::Fork(ForkSource { session, at }) => {
+            let from = match session {
                 Some(id) => find(&store, id)?,
                 None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
             };
             let fork = Fork { session: from.clone(), entries: 0 };
-            store.fork_at(&from, at, first_entry(fresh_id(), cwd, Some(fork)))?
+            store.fork_at(&from, *at, first_entry(fresh_id(), cwd, Some(fork)))?
         }
     };
     let blobs = store.blobs_of(loaded.log.id());
     Ok(Opened { loaded, blobs })
-}
-
-/// `ID`, `ID@3` (before turn 3), `ID@entry:57` (up to that entry); without `ID` the newest session is meant. An id holds no
-/// `@`.
-fn fork_source(text: Option<&str>) -> (Option<&str>, ForkPoint) {
-    let Some(text) = text else { return (None, ForkPoint::End) };
-    let point = |(id, at): (_, &str)| Some((id, at.parse().ok()?));
-    let (id, at) = text.split_once('@').and_then(point).unwrap_or((text, ForkPoint::End));
-    (Some(id).filter(|id: &&str| !id.is_empty()), at)
 }
 
 /// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
@@ -73,11 +63,11 @@ pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, E
     let id = match session {
         SessionChoice::New => fresh_id(),
         SessionChoice::Named(id) => id.clone(),
-        SessionChoice::Resume(id) | SessionChoice::Fork(Some(id)) => {
+        SessionChoice::Resume(id) | SessionChoice::Fork(ForkSource { session: Some(id), .. }) => {
             return Err(StoreError::NotFound(SessionId::new(id.as_str())).into());
         }
         SessionChoice::Continue => return Err(Error::NothingToContinue(cwd.to_owned())),
-        SessionChoice::Fork(None) => return Err(Error::NothingToFork),
+        SessionChoice::Fork(ForkSource { session: None, .. }) => return Err(Error::NothingToFork),
     };
     let store = SessionsInMemory::new();
     let loaded = create(&store, id, cwd)?;

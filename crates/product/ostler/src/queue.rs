@@ -84,6 +84,14 @@ impl Queue {
         None
     }
 
+    /// False: a turn runs, or is about to.
+    pub(crate) fn begin_if_idle(&self) -> bool {
+        let mut waiting = self.waiting();
+        let is_idle = !waiting.busy && (waiting.held || waiting.places.is_empty());
+        waiting.busy |= is_idle;
+        is_idle
+    }
+
     /// A turn begins that nobody queued.
     pub(crate) fn begin(&self) {
         self.waiting().busy = true;

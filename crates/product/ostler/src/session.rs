@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::host::Host;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::kit::ToolChoice;
 use crate::memory::{Recalling, recall, words_of};
@@ -12,6 +13,7 @@ use crate::queue::{Place, Queue};
 use crate::report::{self, ContextReport};
 use crate::ring::{Cursor, Observer};
 use crate::session_events::SessionEvents;
+use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
 use crate::skills::with_skills;
 use crate::system::{SystemClock, SystemIds};
@@ -54,6 +56,8 @@ pub(crate) struct SessionShared {
     pub(crate) interrupt: Mutex<CancellationToken>,
     /// Looking for the layers of the sandbox has begun, in this session or another one of the host.
     pub(crate) probing: Arc<AtomicBool>,
+    /// What it was opened with.
+    pub(crate) origin: (Host, Arc<SessionOptions>),
 }
 
 impl SessionShared {
@@ -62,9 +66,10 @@ impl SessionShared {
         workspace: Workspace,
         parts: SessionParts,
         (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
-        (tool_choice, slow_call): (ToolChoice, Option<Duration>),
-        probing: Arc<AtomicBool>,
+        tool_choice: ToolChoice,
+        origin: (Host, Arc<SessionOptions>),
     ) -> Self {
+        let (slow_call, probing) = (origin.1.slow_call, origin.0.probing());
         let queue = Queue::resumed(agent.inbox().pending().len());
         let interrupt = Mutex::default();
         SessionShared {
@@ -78,6 +83,7 @@ impl SessionShared {
             queue,
             interrupt,
             probing,
+            origin,
         }
     }
 }
@@ -151,6 +157,9 @@ impl Session {
                 self.shared.agent.set_thinking(thinking);
                 self.controlled()
             }
+            Input::Rewind(rewind) => self.rewind(rewind),
+            Input::SetRules(rules) => self.set_rules(rules),
+            Input::SetEnv(changes) => self.set_environment(changes),
         }
     }
 
@@ -200,7 +209,7 @@ impl Session {
         self.shared.agent.inbox().pending().iter().map(Inbound::queued).collect()
     }
 
-    fn controlled(&self) -> Result<InputReceipt, InputRefused> {
+    pub(crate) fn controlled(&self) -> Result<InputReceipt, InputRefused> {
         let control = self.control();
         self.shared.events.emit(Event::ControlChanged(control.clone()));
         self.shared.agent.journal.set_control(control).map_err(InputRefused::Store)?;
@@ -239,10 +248,10 @@ impl Session {
         self.work(Input::Compact { focus })
     }
 
-    /// The log ends in the middle of a turn that can go on: with a question that nobody answered, or with a call that a
-    /// hook deferred.
+    /// The log ends in the middle of a turn that can go on: with a prompt that was not answered, a question that nobody
+    /// answered, or a call that a hook deferred.
     pub fn can_resume_turn(&self) -> bool {
-        self.shared.agent.journal.has_open_calls()
+        !self.shared.queue.has_turn() && self.shared.agent.journal.has_open_turn()
     }
 
     /// Goes on with such a turn: what was not decided is asked again. A new prompt instead withdraws it.

@@ -5,6 +5,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Hook, Tool};
+use ostler_core::session::ForkPoint;
 use ostler_engine::Settings;
 use ostler_instructions::InstructionPlaces;
 use ostler_tools::confine::ConfineOptions;
@@ -97,8 +98,15 @@ pub enum SessionChoice {
     Resume(String),
     /// The newest session of this folder.
     Continue,
-    /// A copy of a session; none means the newest of this folder.
-    Fork(Option<String>),
+    Fork(ForkSource),
+}
+
+/// What is copied into a new session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForkSource {
+    /// A whole id, or enough of its beginning; none means the newest session of this folder.
+    pub session: Option<String>,
+    pub at: ForkPoint,
 }
 
 impl SessionOptions {

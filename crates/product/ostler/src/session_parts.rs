@@ -5,8 +5,9 @@ use crate::instructions_state::InstructionsState;
 use crate::kit::Kit;
 use crate::learner::Learner;
 use crate::memory::Recalling;
+use crate::session_rules::RulesInForce;
 use crate::undo::UndoNews;
-use ostler_core::permission::Workspace;
+use ostler_core::permission::{Live, Workspace};
 use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
@@ -16,7 +17,7 @@ use ostler_memory::Memories;
 use ostler_skills::Skills;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
-use ostler_tools::{InUse, Keeping};
+use ostler_tools::{CommandVariables, InUse, Keeping};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -37,6 +38,9 @@ pub(crate) struct SessionParts {
     pub(crate) scope: CommandScope,
     /// Only models with a price can be asked.
     pub(crate) has_budget: bool,
+    pub(crate) rules: RulesInForce,
+    /// The environment of commands.
+    pub(crate) environment: Live<CommandVariables>,
 }
 
 impl SessionParts {
@@ -49,6 +53,7 @@ impl SessionParts {
             skills: self.skills.clone(),
             memories: self.memories.clone(),
             log,
+            environment: self.environment.clone(),
         }
     }
 

@@ -1,8 +1,7 @@
 //! What a person chose for one run, whichever surface it came through.
 
 use crate::ProfileError;
-use ostler::{Mode, SessionChoice, SessionId};
-use ostler_core::session::ForkPoint;
+use ostler::{ForkPoint, ForkSource, Mode, SessionChoice, SessionId};
 use std::path::PathBuf;
 
 /// The default leaves everything to settings and environment.
@@ -37,8 +36,8 @@ pub struct Flags {
     pub resume: Option<String>,
     pub continue_newest: bool,
     pub fork: bool,
-    /// Where the fork ends: a turn, `3`, or an entry of the log, `entry:57`; none: at the end.
-    pub fork_at: Option<String>,
+    /// Where the fork ends; none: at the end.
+    pub fork_at: Option<ForkPoint>,
     pub session_id: Option<String>,
     /// Pass the provider's own events on.
     pub raw_events: bool,
@@ -47,22 +46,17 @@ pub struct Flags {
 impl Flags {
     pub(crate) fn session(&self) -> Result<SessionChoice, ProfileError> {
         let usage = |text: &str| Err(ProfileError::Usage(text.to_owned()));
-        let point = self.fork_at.as_ref().map(|at| {
-            let point = at.parse::<ForkPoint>();
-            point.map(|_| at).map_err(|why| ProfileError::Usage(format!("--at: {why}")))
-        });
-        let point = point.transpose()?;
-        if point.is_some() && !self.fork {
+        if self.fork_at.is_some() && !self.fork {
             return usage("--at needs --fork-session");
         }
-        let forked = |id: Option<&String>| match point {
-            Some(at) => Some(format!("{}@{at}", id.map_or("", String::as_str))),
-            None => id.cloned(),
+        let forked = |id: Option<&String>| {
+            let at = self.fork_at.unwrap_or_default();
+            SessionChoice::Fork(ForkSource { session: id.cloned(), at })
         };
         match (&self.resume, self.continue_newest, self.fork, &self.session_id) {
-            (Some(id), _, true, _) => Ok(SessionChoice::Fork(forked(Some(id)))),
+            (Some(id), _, true, _) => Ok(forked(Some(id))),
             (Some(id), ..) => Ok(SessionChoice::Resume(id.clone())),
-            (None, true, true, _) => Ok(SessionChoice::Fork(forked(None))),
+            (None, true, true, _) => Ok(forked(None)),
             (None, true, ..) => Ok(SessionChoice::Continue),
             (None, false, true, _) => usage("--fork-session needs --resume ID or --continue"),
             (None, false, false, Some(id)) if ostler::is_uuid(id) => {

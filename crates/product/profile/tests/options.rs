@@ -1,7 +1,7 @@
 //! Flags, environment and settings of made-up people, and the options that come of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use ostler::{Mode, SessionChoice};
+use ostler::{ForkPoint, ForkSource, Mode, SessionChoice};
 use ostler_profile::{Access, Environment, Flags, Profile, ProfileError};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,6 +43,10 @@ impl Person {
     }
 }
 
+fn fork(session: Option<&str>, at: ForkPoint) -> SessionChoice {
+    SessionChoice::Fork(ForkSource { session: session.map(str::to_owned), at })
+}
+
 #[test]
 fn flags_go_before_variables_and_these_before_settings() {
     let person = Person::new();
@@ -77,18 +81,17 @@ fn flags_go_before_variables_and_these_before_settings() {
     assert_eq!(options.session.mode, Mode::AcceptEdits);
     assert_eq!(options.host.budgets.day, Some(3.0));
     assert!(!options.session.undo && !options.session.sandbox.enabled);
-    assert_eq!(options.session.log, SessionChoice::Fork(Some("0196".into())));
+    assert_eq!(options.session.log, fork(Some("0196"), ForkPoint::End));
     assert_eq!(options.session.slow_call, None);
-    let fork_at = |resume: Option<&str>, at: &str| {
-        let (resume, fork_at) = (resume.map(str::to_owned), Some(at.to_owned()));
+    let fork_at = |resume: Option<&str>, at: ForkPoint| {
+        let (resume, fork_at) = (resume.map(str::to_owned), Some(at));
         let continue_newest = resume.is_none();
         let flags = Flags { resume, continue_newest, fork: true, fork_at, ..Flags::default() };
         person.options(&[], flags).map(|options| options.session.log)
     };
-    assert_eq!(fork_at(Some("0196"), "2").unwrap(), SessionChoice::Fork(Some("0196@2".into())));
-    let newest = SessionChoice::Fork(Some("@entry:5".into()));
-    assert_eq!(fork_at(None, "entry:5").unwrap(), newest);
-    assert!(matches!(fork_at(None, "last"), Err(ProfileError::Usage(_))));
+    for (id, at) in [(Some("0196"), ForkPoint::BeforeTurn(2)), (None, ForkPoint::AfterEntry(5))] {
+        assert_eq!(fork_at(id, at).unwrap(), fork(id, at));
+    }
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn every_mistake_has_its_kind() {
     };
     for flags in [
         flags(|flags| flags.fork = true),
-        flags(|flags| flags.fork_at = Some("1".into())),
+        flags(|flags| flags.fork_at = Some(ForkPoint::BeforeTurn(1))),
         flags(|flags| flags.session_id = Some("x".into())),
         flags(|flags| flags.model = Some(" ".into())),
         flags(|flags| flags.fallback_model = Some("a,b".into())),

@@ -1,6 +1,8 @@
 //! What is asked of a model and what comes back, independent of the provider.
 
+use crate::event::AgentPath;
 use crate::ids::{CallId, ModelId};
+use crate::ledger::Purpose;
 use crate::ledger::Usage;
 use crate::message::Block;
 use crate::rendering::SharedList;
@@ -27,6 +29,10 @@ pub struct Request {
     pub retries_before_fallback: Option<u32>,
     /// Pass the provider's own events through as [`ModelEvent::Raw`].
     pub raw_events: bool,
+    /// What it is for. Nothing of it is part of the prompt.
+    pub source: Purpose,
+    /// Who asks.
+    pub agent: AgentPath,
 }
 
 impl Request {

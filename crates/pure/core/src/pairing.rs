@@ -5,10 +5,10 @@ use crate::message::{Block, Message};
 
 /// Results in call order for all `calls`, taking what is in `results` and saying `why` where nothing is.
 /// Results of other calls are left out, a second result of one call too.
-pub fn complete<'a>(
+pub fn complete<T: Into<String>>(
     calls: &[CallId],
     results: Vec<Block>,
-    why: impl Fn(&CallId) -> &'a str,
+    why: impl Fn(&CallId) -> T,
 ) -> Vec<Block> {
     let mut found: Vec<Option<Block>> = calls.iter().map(|_| None).collect();
     for block in results {

@@ -12,6 +12,7 @@ text!(RESUME, "resume.md");
 text!(INTERRUPTED_ANSWER, "interrupted-answer.md");
 text!(INTERRUPTED_TOOLS, "interrupted-tools.md");
 text!(BROKEN_ANSWER, "broken-answer.md");
+text!(INPUT_CHANGED, "results/input-changed.md");
 text!(NO_RESULT, "results/no-result.md");
 text!(TURN_ENDED, "results/turn-ended.md");
 text!(LOST_EFFECT, "results/lost-effect.md");

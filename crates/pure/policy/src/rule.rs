@@ -79,6 +79,8 @@ pub enum Tier {
     CommandLine,
     /// Said by the user in answer to a question.
     Approval,
+    /// Set in the running session.
+    Session,
 }
 
 impl Tier {
@@ -91,6 +93,7 @@ impl Tier {
             Tier::Local => "the project's local settings",
             Tier::CommandLine => "the command line",
             Tier::Approval => "an earlier approval",
+            Tier::Session => "this session",
         }
     }
 }

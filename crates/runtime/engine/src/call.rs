@@ -2,11 +2,12 @@
 
 use crate::agent::Agent;
 use crate::gate::Gate;
+use crate::hook_calls::TaskEnd;
 use crate::hooks::messages;
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
-use ostler_core::event::{AgentPath, CallOutcome, NotRun};
+use ostler_core::event::{CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::output_bound::bound;
@@ -117,7 +118,7 @@ impl Verdict {
         Verdict { output, outcome, refusal: None, took, store_error: None }
     }
 
-    fn store_failed(error: StoreError) -> Self {
+    pub(crate) fn store_failed(error: StoreError) -> Self {
         let output =
             ToolOutput::error(format!("Not run: the session log cannot be written ({error})."));
         // The turn ends with it, so nobody is shown this outcome.
@@ -131,10 +132,12 @@ pub(crate) async fn perform(
     job: Job,
     index: usize,
     signals: Arc<Signals>,
-) -> Verdict {
+) -> TaskEnd {
     let (name, began) = (job.name.clone(), job.began.clone());
     let performed = AssertUnwindSafe(performed(agent, job, index, signals)).catch_unwind().await;
-    performed.unwrap_or_else(|_| Verdict::panicked(&name, began.get().map(Instant::elapsed)))
+    performed.unwrap_or_else(|_| {
+        TaskEnd::ran(Verdict::panicked(&name, began.get().map(Instant::elapsed)))
+    })
 }
 
 async fn performed(
@@ -142,26 +145,29 @@ async fn performed(
     mut job: Job,
     index: usize,
     signals: Arc<Signals>,
-) -> Verdict {
+) -> TaskEnd {
     let (inbox, asks) = (agent.inbox(), job.asks.is_some());
     let asked = tokio::select! {
         biased;
         asked = ask(&agent, &mut job, index, &signals) => asked,
         // Who says something else does not want to be asked about this.
-        () = inbox.steered(), if asks => return Verdict::redirected(),
+        () = inbox.steered(), if asks => return TaskEnd::ran(Verdict::redirected()),
     };
     match asked {
         Ok(None) => {}
-        Ok(Some(decision)) if decision.verdict == Ruled::Allow => {
+        Ok(Some(Answer::Decided(decision))) if decision.verdict == Ruled::Allow => {
             let _ = job.decision.set(decision);
         }
-        Ok(Some(denied)) => return Verdict::denied(denied),
-        Err(error) => return Verdict::store_failed(error),
+        Ok(Some(Answer::Decided(denied))) => return TaskEnd::ran(Verdict::denied(denied)),
+        Ok(Some(Answer::Changed(input, question))) => {
+            return TaskEnd::InputChanged(input, question);
+        }
+        Err(error) => return TaskEnd::ran(Verdict::store_failed(error)),
     }
     if !job.access.is_harmless()
         && let Err(error) = record_start(&agent, &mut job).await
     {
-        return Verdict::store_failed(error);
+        return TaskEnd::ran(Verdict::store_failed(error));
     }
     let since = *job.began.get_or_init(Instant::now);
     signals.send(Signal::Started(index));
@@ -176,7 +182,15 @@ async fn performed(
     };
     let output = job.tool.run(job.input, cx).await;
     let took = since.elapsed();
-    Verdict::ran(bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref()), took)
+    let output = bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref());
+    TaskEnd::ran(Verdict::ran(output, took))
+}
+
+/// How a question ended.
+enum Answer {
+    Decided(Decision),
+    /// Not this call, but one with another input.
+    Changed(Value, QuestionId),
 }
 
 /// Nothing runs before a person said yes, where one must. None: nobody had to be asked.
@@ -185,7 +199,7 @@ async fn ask(
     job: &mut Job,
     index: usize,
     signals: &Signals,
-) -> Result<Option<Decision>, StoreError> {
+) -> Result<Option<Answer>, StoreError> {
     // Until the end of this function the next question waits.
     let Some(PendingQuestion { decision, before, answered: _answered }) = job.asks.take() else {
         return Ok(None);
@@ -205,7 +219,10 @@ async fn ask(
             None => {
                 let id = QuestionId::new(agent.meter.ids.uuid());
                 question = Some(id.clone());
-                ask_person(agent, job, id, decision, index, signals).await?
+                match ask_person(agent, job, id, decision, index, signals).await? {
+                    Answer::Decided(decided) => decided,
+                    changed @ Answer::Changed(..) => return Ok(Some(changed)),
+                }
             }
         }
     };
@@ -222,7 +239,7 @@ async fn ask(
     let why = decided.why() + &job.record;
     let call = job.id.clone();
     agent.journal.write(Entry::Decided { call, verdict, why, input: None, question })?;
-    Ok(Some(decided))
+    Ok(Some(Answer::Decided(decided)))
 }
 
 /// The question is on record before anybody sees it, so that it survives us.
@@ -233,10 +250,10 @@ async fn ask_person(
     decision: Decision,
     index: usize,
     signals: &Signals,
-) -> Result<Decision, StoreError> {
+) -> Result<Answer, StoreError> {
     let question = Question {
-        id,
-        agent: AgentPath::default(),
+        id: id.clone(),
+        agent: agent.meter.path.clone(),
         call: job.id.clone(),
         tool: job.name.clone(),
         input: job.input.clone(),
@@ -252,13 +269,17 @@ async fn ask_person(
         tell_of_question(agent, &job.name);
         Ok(())
     };
-    Ok(match agent.gate.ask(question, &job.access, opened).await? {
-        Reply::Yes => yes(By::Person, "the user said yes"),
+    let decided = match agent.gate.ask(question, &job.access, opened).await? {
+        Reply::YesWithInput(input) if input != job.input => {
+            return Ok(Answer::Changed(input, id));
+        }
+        Reply::Yes | Reply::YesWithInput(_) => yes(By::Person, "the user said yes"),
         Reply::YesForSession => yes(By::Person, "the user said yes for this session"),
         Reply::YesForProject => yes(By::Person, "the user said yes for this project"),
         Reply::No(why) => Decision::of(Ruled::Deny, By::Person, why),
         Reply::Unanswered(why) => Decision::of(Ruled::Deny, By::Nobody, why),
-    })
+    };
+    Ok(Answer::Decided(decided))
 }
 
 fn yes(by: By, why: impl Into<String>) -> Decision {

@@ -5,7 +5,7 @@ use crate::context::Halt;
 use crate::run::Turn;
 use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
-use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
+use ostler_core::context::{Boundary, Made, Pressure, Receipt, Trigger, cut, summary};
 use ostler_core::event::{Event, NotCompacted, Notice, words};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
@@ -218,7 +218,7 @@ impl Turn {
     ) -> Option<Boundary> {
         let gauge = self.gauge(fallback);
         let (known, seen, turns, title) = self.agent.journal.carried();
-        let carried = known.and(CarryOver::of(view.messages().take(cut), self.tools.known()));
+        let carried = known.and_of(view.messages().take(cut), self.tools.known());
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
         let kept: Vec<_> = view.messages().skip(cut).collect();
         let attachments = self.attachments(&seen, bytes(room.attached), &kept);

@@ -172,6 +172,8 @@ impl crate::agent::Agent {
             retries: 0,
             retries_before_fallback: None,
             raw_events: false,
+            source: self.meter.purpose,
+            agent: self.meter.path.clone(),
         };
         let fixed = weight::of_prefix(&self.system, &tools);
         let mut gauge = Gauge::new(fixed, Some(self.model.estimate(&request)));

@@ -46,7 +46,8 @@ impl Agent {
     /// How everything that can be changed is set.
     pub fn control(&self) -> Control {
         let Chosen { choice, thinking } = self.controls.chosen();
-        Control { mode: self.gate.mode(), model: choice.primary, thinking }
+        let (mode, rules) = (self.gate.mode(), self.gate.session_rules());
+        Control { mode, model: choice.primary, thinking, rules }
     }
 
     pub fn set_mode(&self, mode: Mode) {
@@ -61,6 +62,12 @@ impl Agent {
             self.context.forget_measures();
             self.tools.relist_later();
         }
+    }
+
+    /// The conversation went back to before a turn: what is sent next does not follow what was sent last, on purpose.
+    pub fn rewound(&self) {
+        self.meter.made_room();
+        self.context.forget_measures();
     }
 
     pub fn set_thinking(&self, thinking: Thinking) {

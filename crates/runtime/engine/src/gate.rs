@@ -1,5 +1,6 @@
 //! Where a call is allowed, asked about or denied.
 
+use ostler_core::event::SessionRules;
 use ostler_core::permission::{
     Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Rule, Source, Tier, Verdict,
     Workspace, decide,
@@ -20,6 +21,8 @@ pub struct Gate {
     /// Grows when the user accepts a rule.
     policy: RwLock<Policy>,
     mode: RwLock<Mode>,
+    /// The rules of the policy that were set in the session, as they were written.
+    session_rules: RwLock<SessionRules>,
     /// Its tools grow in number when some arrive later.
     workspace: RwLock<Arc<Workspace>>,
     approver: Arc<dyn Approver>,
@@ -45,6 +48,7 @@ impl Gate {
         Gate {
             policy: RwLock::new(policy),
             mode: RwLock::new(mode),
+            session_rules: RwLock::default(),
             workspace: RwLock::new(Arc::new(workspace)),
             approver,
             approvals,
@@ -73,6 +77,25 @@ impl Gate {
     /// Adds rules that hold until the session ends. Calls that have not started are judged again.
     pub fn add_rules(&self, rules: Policy) {
         self.policy.write().unwrap_or_else(PoisonError::into_inner).add(rules);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn session_rules(&self) -> SessionRules {
+        self.session_rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the rules that were set in the session before. What a person allowed call by call is asked again: a new
+    /// rule may want that. Calls that have not started are judged again.
+    pub fn set_session_rules(&self, texts: SessionRules, rules: Policy) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let of_others = |rule: &Rule| rule.source.tier != Tier::Session;
+        policy.deny.retain(of_others);
+        policy.ask.retain(of_others);
+        policy.allow.retain(of_others);
+        policy.add(rules);
+        drop(policy);
+        *self.session_rules.write().unwrap_or_else(PoisonError::into_inner) = texts;
+        self.exact.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.changes.fetch_add(1, Ordering::Release);
     }
 
@@ -148,7 +171,7 @@ impl Gate {
                 // It holds for the session in any case; who keeps it says what went wrong.
                 let _ = self.approvals.keep(&rules);
             }
-            Reply::Yes | Reply::No(_) | Reply::Unanswered(_) => {}
+            Reply::Yes | Reply::YesWithInput(_) | Reply::No(_) | Reply::Unanswered(_) => {}
         }
         Ok(reply)
     }

@@ -6,7 +6,7 @@ use crate::hooks::{context, messages};
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
 use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
-use ostler_core::ids::CallId;
+use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{By, Decision, Mode, Reason, Verdict as Ruled};
 use ostler_core::session::Verdict as Recorded;
@@ -37,8 +37,16 @@ pub(crate) enum TaskEnd {
     /// Hooks were asked before the call.
     HooksAsked(Box<HookOutcome>),
     Ran(Box<Verdict>),
+    /// A person answered the question about the call with another input.
+    InputChanged(Value, QuestionId),
     /// Hooks were told after the call.
     HooksTold(Box<HookOutcome>),
+}
+
+impl TaskEnd {
+    pub(crate) fn ran(verdict: Verdict) -> Self {
+        TaskEnd::Ran(Box::new(verdict))
+    }
 }
 
 impl Scheduler {
@@ -62,6 +70,7 @@ impl Scheduler {
             TaskEnd::HooksAsked(outcome) => self.hooks_asked(index, *outcome),
             TaskEnd::Ran(verdict) => self.call_ran(index, *verdict),
             TaskEnd::HooksTold(outcome) => self.hooks_told(index, *outcome),
+            TaskEnd::InputChanged(input, question) => self.input_changed(index, input, question),
         }
     }
 
@@ -113,7 +122,10 @@ impl Scheduler {
             Ok((access, decision)) => {
                 if let Some(call) = self.calls.get_mut(index) {
                     call.access = access;
-                    call.set_decision(decision);
+                    match call.is_as_changed() {
+                        true => call.allow_as_changed(),
+                        false => call.set_decision(call.no_longer_as_changed(decision)),
+                    }
                 }
                 true
             }
@@ -134,10 +146,14 @@ impl Scheduler {
             return self.refuse(index, Verdict::denied(by_hook(why)));
         }
         let Some(call) = self.calls.get_mut(index) else { return };
+        call.hooks.raised = true;
+        // Somebody looked: they wrote it.
+        if call.is_as_changed() {
+            return;
+        }
         let reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
         let before = Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() };
         call.set_decision(raised(before, why));
-        call.hooks.raised = true;
     }
 
     /// A call that ran is told of, if somebody listens; until then it is not over.
@@ -199,7 +215,7 @@ impl Call {
         let note = texts::HOOK_REWRITTEN.replace("{tool}", &self.name).replace("{input}", &shown);
         self.hooks.notes.push(note);
         self.hooks.record.push_str(&format!("; it runs as {shown}"));
-        self.input = input;
+        (self.input, self.is_changed) = (input, true);
     }
 }
 
@@ -248,6 +264,11 @@ fn raised(decision: Decision, why: String) -> Decision {
     };
     reasons.insert(0, Reason::new(By::Hook, why));
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
+}
+
+/// The hook that wanted a person to look wants it still.
+pub(crate) fn by_hook_again(decision: Decision) -> Decision {
+    raised(decision, "a hook wants you to look at this call".into())
 }
 
 fn objection(tool: &str, outcome: &HookOutcome) -> String {

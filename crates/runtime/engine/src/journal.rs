@@ -114,9 +114,27 @@ impl Journal {
         (session.view.clone(), session.pending().clone(), session.turns)
     }
 
+    /// The conversation goes on as it was before a turn, counted from 1. Gives what the model has seen of files by then.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn rewind(&self, turn: u32) -> Result<Vec<Seen>, StoreError> {
+        self.write_beside(Entry::Rewound { turn, at: self.clock.now() })?;
+        self.log.sync()?;
+        Ok(self.mirror().session.seen.clone())
+    }
+
     /// The last turn can go on where the log ends: calls of its last answer wait to be settled.
     pub fn has_open_calls(&self) -> bool {
         !self.mirror().session.view.open_calls().is_empty()
+    }
+
+    /// The last turn can go on where the log ends: its calls wait to be settled, or its prompt for an answer.
+    pub fn has_open_turn(&self) -> bool {
+        let mirror = self.mirror();
+        let Session { view, ended, .. } = &mirror.session;
+        let waits = view.messages().last().is_some_and(|message| !message.is_assistant());
+        !view.open_calls().is_empty() || (ended.is_none() && waits)
     }
 
     pub fn has_open_question(&self) -> bool {

@@ -11,6 +11,7 @@ mod agent;
 mod answer_stream;
 mod budget;
 mod call;
+mod changed_input;
 mod compact;
 mod context;
 mod controls;

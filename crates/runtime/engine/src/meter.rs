@@ -1,5 +1,6 @@
 //! Who spends, for what, and where it is written down.
 
+use ostler_core::event::AgentPath;
 use ostler_core::ids::{CountingIds, IdSource};
 use ostler_core::ledger::{Broken, Earlier, Front, Purpose, SentRequest, watch};
 use ostler_core::ports::{Ledger, NoLedger};
@@ -12,6 +13,8 @@ pub struct Meter {
     pub ids: Arc<dyn IdSource>,
     /// Whose requests these are.
     pub agent: String,
+    /// Where it stands among the agents of the session.
+    pub path: AgentPath,
     /// What for, if somebody said; else the prompt's first line stands for it.
     pub task: Option<String>,
     /// Of an ordinary request: `Answer`, or `Subagent` for an agent that another one started.
@@ -42,6 +45,7 @@ impl Meter {
             ledger,
             ids,
             agent: "main".into(),
+            path: AgentPath::default(),
             task: None,
             purpose: Purpose::Answer,
             last: Mutex::default(),

@@ -20,7 +20,10 @@ impl Scheduler {
             if !view.open_calls().contains(id) {
                 continue;
             }
-            let (id, name, input) = (id.clone(), name.clone(), input.clone());
+            let changed = pending.changed_input(id);
+            let (id, name) = (id.clone(), name.clone());
+            let (input, index) = (changed.unwrap_or(input).clone(), self.calls.len());
+            let is_new = pending.result(&id).is_none();
             match pending.result(&id) {
                 Some(Block::ToolResult { content, is_error, .. }) => {
                     let mut output = ToolOutput::text("");
@@ -34,6 +37,9 @@ impl Scheduler {
                     self.answered(id, name, input, lost);
                 }
                 _ => self.submit(id, name, via.clone(), input),
+            }
+            if let Some(changed) = changed.filter(|_| is_new) {
+                self.resubmit_changed(index, changed);
             }
         }
     }

@@ -50,10 +50,9 @@ impl Payment {
         agent: Arc<Agent>,
         request: &Request,
         reservation: Reservation,
-        purpose: Purpose,
         task: Option<String>,
     ) -> Self {
-        let at = agent.journal.clock().now();
+        let (at, purpose) = (agent.journal.clock().now(), request.source);
         // What the harness asks for itself was caused by no call.
         let thinking = thinking(request, &agent.model.info(&request.model));
         let longest = u64::from(reservation.output) + u64::from(thinking);
@@ -90,6 +89,11 @@ impl Payment {
 
     pub(crate) fn has_content(&mut self) {
         self.has_content = true;
+    }
+
+    /// What the request is for; a request that is tried again is a retry.
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

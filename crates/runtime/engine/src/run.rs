@@ -8,7 +8,7 @@ use crate::turn_stream::{Emitter, TurnStream};
 use ostler_core::context::Trigger;
 use ostler_core::event::{Event, Finished, Notice};
 use ostler_core::ids::InboundId;
-use ostler_core::ledger::Usage;
+use ostler_core::ledger::{Purpose, Usage};
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::{Recorder, StoreError};
@@ -79,8 +79,8 @@ pub(crate) struct Turn {
     pub(crate) reserved: Option<budget::Reservation>,
     /// The prompt's first line.
     pub(crate) task: Option<String>,
-    /// Usage and stop reason of the answer that is being sealed.
-    pub(crate) sealing: Option<(Usage, Option<StopReason>)>,
+    /// Usage and stop reason of the answer that is being sealed, and what its request was for.
+    pub(crate) sealing: Option<(Usage, Option<StopReason>, Purpose)>,
     /// The answer is in the log, so its results may follow.
     pub(crate) recording: bool,
     pub(crate) unrecorded: Vec<usize>,
@@ -262,6 +262,8 @@ impl Turn {
             retries: settings.retries,
             retries_before_fallback: waits_for_fallback.then_some(settings.retries_before_fallback),
             raw_events: settings.raw_events,
+            source: self.purpose(state, fallback),
+            agent: agent.meter.path.clone(),
         }
     }
 
@@ -271,7 +273,7 @@ impl Turn {
         for fact in facts {
             match fact {
                 Fact::Answered(item) => {
-                    let (usage, stop) = self.sealing.take().unwrap_or_default();
+                    let (usage, stop, source) = self.sealing.take().unwrap_or_default();
                     self.learn(state, item.weight(), &usage);
                     let entry =
                         Entry::Answer { message: item.message().clone(), stop: stop.clone() };
@@ -284,7 +286,9 @@ impl Turn {
                         self.agent.model.info(&self.agent.model_id(state.recovery.fell_back)).price;
                     let cost = price.map(|price| price.cost(&usage));
                     let cache_saved = price.map(|price| price.saved(&usage));
-                    self.out.emit(Event::AnswerSealed { usage, cost, cache_saved, stop }).await;
+                    self.out
+                        .emit(Event::AnswerSealed { usage, cost, cache_saved, stop, source })
+                        .await;
                 }
                 // A request that failed before its answer began left nothing to forget.
                 Fact::Dropped => {

@@ -33,9 +33,8 @@ impl Turn {
         };
         let inbox = self.agent.inbox();
         self.begin_iteration(state, &model).await;
-        let purpose = self.purpose(state, fallback);
         let task = self.task.clone();
-        let payment = Payment::new(self.agent.clone(), &request, reserved, purpose, task);
+        let payment = Payment::new(self.agent.clone(), &request, reserved, task);
         let mut stream = AnswerStream::new(payment, request);
         let mut store_failed = false;
         let end = loop {
@@ -67,12 +66,14 @@ impl Turn {
         };
         // The connection is given back before anything waits for the calls.
         let (answer, payment) = stream.close();
+        let source = payment.purpose();
         self.tally.api_time(payment.elapsed());
         let ended = answer.stop.is_some();
         if self.spend(payment, &model, ended).await.is_err() || store_failed {
             return Outcome::StoreFailed;
         }
-        self.sealing = (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone()));
+        self.sealing =
+            (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone(), source));
         let cut = answer.is_cut();
         Outcome::Sampled { message: answer.into_message(&model), cut, end }
     }
@@ -192,7 +193,7 @@ impl Turn {
     }
 
     /// What this request is to the conversation.
-    fn purpose(&self, state: &State, fallback: bool) -> Purpose {
+    pub(crate) fn purpose(&self, state: &State, fallback: bool) -> Purpose {
         match state.last {
             _ if fallback => Purpose::Fallback,
             Some(

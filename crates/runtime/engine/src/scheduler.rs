@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::call::{self, Job, PendingQuestion, Verdict};
+use crate::changed_input::ChangedInput;
 use crate::hook_calls::{HookAnswers, TaskEnd};
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::start_rule::{Slot, Stage, runs_beside_others, startable};
@@ -58,13 +59,17 @@ pub(crate) struct Call {
     /// What was decided without a person, until it is on record.
     pub(crate) decided: Option<(Recorded, String)>,
     pub(crate) hooks: HookAnswers,
+    /// What a person made of it.
+    pub(crate) changed: Option<ChangedInput>,
+    /// The input is not what the model wrote.
+    pub(crate) is_changed: bool,
     pub(crate) state: CallState,
     /// The state of the gate that it was judged by.
-    judged_at: u64,
+    pub(crate) judged_at: u64,
     /// When the tool itself began; empty while the call still waits for an answer or for the disk.
     began: Arc<OnceLock<Instant>>,
     /// Who let it run.
-    decision: Arc<OnceLock<Decision>>,
+    pub(crate) decision: Arc<OnceLock<Decision>>,
 }
 
 pub(crate) enum CallState {
@@ -73,6 +78,8 @@ pub(crate) enum CallState {
     AskingHooks,
     Running {
         tail: Arc<Mutex<String>>,
+        /// No other command that changes something may run at the same time.
+        alone: bool,
     },
     /// It ran, and hooks are being told.
     TellingHooks(Box<Verdict>),
@@ -245,8 +252,9 @@ impl Scheduler {
         signal.or_else(notice).or_else(|| self.ready.pop_front().map(Happened::Finished))
     }
 
-    pub(crate) fn done(&mut self, index: usize, verdict: Verdict) {
+    pub(crate) fn done(&mut self, index: usize, mut verdict: Verdict) {
         if let Some(call) = self.calls.get_mut(index) {
+            call.tell_change(&mut verdict);
             call.state = CallState::Done(Box::new(verdict));
             self.ready.push_back(index);
         }
@@ -260,7 +268,7 @@ impl Scheduler {
             match joined {
                 Ok((index, TaskEnd::Ran(verdict))) => self.done(index, *verdict),
                 Ok((index, ended @ TaskEnd::HooksTold(_))) => self.task_ended(index, ended),
-                Ok((_, TaskEnd::HooksAsked(_))) | Err(_) => {}
+                Ok((_, TaskEnd::HooksAsked(_) | TaskEnd::InputChanged(..))) | Err(_) => {}
             }
         }
         for index in 0..self.calls.len() {
@@ -271,7 +279,7 @@ impl Scheduler {
                     continue;
                 }
                 CallState::TellingHooks(verdict) => Some(*verdict),
-                CallState::Running { tail } => {
+                CallState::Running { tail, .. } => {
                     call.began.get().map(|since| stopped_verdict(*since, &tail))
                 }
                 CallState::Waiting | CallState::AskingHooks if self.deferred => continue,
@@ -304,7 +312,11 @@ impl Scheduler {
     /// What has not started is judged by the rules and the mode as they are now.
     fn judge_what_waits(&mut self) {
         let now = self.agent.gate.changes();
-        let stale = |call: &Call| matches!(call.state, CallState::Waiting) && call.judged_at != now;
+        // What a person changed may touch something else by now: it waits for other calls.
+        let stale = |call: &Call| {
+            let may_differ = call.judged_at != now || call.changed.is_some();
+            matches!(call.state, CallState::Waiting) && may_differ
+        };
         for index in 0..self.calls.len() {
             let Some(call) = self.calls.get_mut(index).filter(|call| stale(call)) else { continue };
             call.judged_at = now;
@@ -364,12 +376,9 @@ impl Scheduler {
             began: call.began.clone(),
             decision: call.decision.clone(),
         };
-        call.state = CallState::Running { tail };
+        call.state = CallState::Running { tail, alone: !beside_others };
         let (agent, signals) = (self.agent.clone(), self.signals.clone());
-        self.running.spawn(async move {
-            let verdict = call::perform(agent, job, index, signals).await;
-            (index, TaskEnd::Ran(Box::new(verdict)))
-        });
+        self.running.spawn(async move { (index, call::perform(agent, job, index, signals).await) });
     }
 }
 
@@ -403,6 +412,8 @@ impl Call {
             asks: None,
             decided: None,
             hooks: HookAnswers::default(),
+            changed: None,
+            is_changed: false,
             state,
             judged_at: 0,
             began: Arc::default(),
@@ -442,7 +453,8 @@ impl Call {
             CallState::Done(_) => Stage::Done,
         };
         let asks = self.asks.is_some() || self.hooks.after_seal;
-        Slot { access: &self.access, asks, hooks_pending: self.hooks.pending, stage }
+        let alone = matches!(self.state, CallState::Running { alone: true, .. });
+        Slot { access: &self.access, asks, hooks_pending: self.hooks.pending, stage, alone }
     }
 
     pub(crate) fn verdict(&self) -> Option<&Verdict> {

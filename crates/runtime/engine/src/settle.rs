@@ -152,6 +152,7 @@ impl Turn {
             result,
             detail: verdict.output.detail.clone(),
             took_ms: verdict.took.map(millis),
+            input: call.is_changed.then(|| Box::new(call.input.clone())),
         };
         let notices = verdict.output.notices.clone();
         self.out.emit(event).await;

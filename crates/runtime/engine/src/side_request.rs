@@ -5,7 +5,7 @@ use crate::answer_stream::{AnswerPart, AnswerStream};
 use crate::budget;
 use crate::payment::Payment;
 use ostler_core::event::words;
-use ostler_core::ledger::{Purpose, Usage};
+use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{ModelError, Request, StopReason};
 use ostler_core::ports::StoreError;
@@ -38,7 +38,6 @@ pub enum SideRequestError {
 pub async fn side_request(
     agent: &Arc<Agent>,
     mut request: Request,
-    purpose: Purpose,
     task: Option<String>,
 ) -> Result<SideAnswer, SideRequestError> {
     let wanted = request.max_output;
@@ -47,7 +46,7 @@ pub async fn side_request(
         .map_err(|refused| SideRequestError::Budget(words::notice(&refused.notice())))?;
     request.max_output = reservation.output;
     let model = request.model.clone();
-    let payment = Payment::new(agent.clone(), &request, reservation, purpose, task);
+    let payment = Payment::new(agent.clone(), &request, reservation, task);
     let mut stream = AnswerStream::new(payment, request);
     let ended = loop {
         match stream.next().await? {

@@ -53,6 +53,7 @@ impl Accesses {
             asks: *kind == Asking,
             hooks_pending: false,
             stage: *stage,
+            alone: false,
         };
         startable(&calls.iter().map(slot).collect::<Vec<_>>(), sealed, room)
     }
@@ -69,7 +70,12 @@ fn obstacle(calls: &[(Kind, Stage)], i: usize, sealed: bool) -> Option<&'static 
     }
     let blocked =
         calls[..i].iter().any(|(other, stage)| *stage != Stage::Done && conflict(*other, kind));
-    blocked.then_some("an earlier call conflicts")
+    if blocked {
+        return Some("an earlier call conflicts");
+    }
+    let mut later = calls[i..].iter();
+    let disturbs = later.any(|(other, stage)| *stage == Stage::Running && conflict(*other, kind));
+    disturbs.then_some("a later call runs already")
 }
 
 fn check_laws(calls: &[(Kind, Stage)], sealed: bool, room: usize, started: &[usize]) {
@@ -277,6 +283,7 @@ fn starts_with_hooks(calls: &str, sealed: bool) -> Vec<usize> {
             b'.' => Stage::Done,
             _ => Stage::Waiting,
         },
+        alone: false,
     };
     let slots: Vec<_> = calls.split_whitespace().enumerate().map(slot).collect();
     startable(&slots, sealed, 9)
@@ -311,6 +318,7 @@ fn beside(calls: &str, index: usize) -> bool {
         asks: false,
         hooks_pending: false,
         stage: if word.starts_with('.') { Stage::Done } else { Stage::Waiting },
+        alone: false,
     };
     let slots: Vec<_> = words.iter().zip(&accesses).map(slot).collect();
     runs_beside_others(&slots, index)
@@ -325,4 +333,26 @@ fn only_changing_commands_that_can_overlap_have_company() {
     assert!(!beside("/a ./b", 0));
     assert!(!beside("/a -/b", 0) && !beside("/a -/b", 1));
     assert!(!beside("/a !/b", 0) && !beside("/a !/b", 1));
+}
+
+/// A command that runs beside none may not get company, whatever a person made of a call that it did not wait for.
+#[test]
+fn a_command_that_runs_alone_stays_alone() {
+    let command = |path: &str| {
+        let access = Access::writing(PathScope::File(path.into()));
+        Access { runs: Some(Default::default()), ..access }
+    };
+    let (a, b) = (command("/a"), command("/b"));
+    let edit = Access::writing(PathScope::File("/b".into()));
+    let starts = |access: &Access, alone: bool| {
+        let slot = |access, stage, alone| {
+            let (asks, hooks_pending) = (false, false);
+            Slot { access, asks, hooks_pending, stage, alone }
+        };
+        let slots = [slot(access, Stage::Waiting, false), slot(&a, Stage::Running, alone)];
+        !startable(&slots, true, 9).is_empty()
+    };
+    assert!(starts(&b, false) && !starts(&b, true));
+    assert!(starts(&edit, true), "a file tool has snapshots of its own");
+    assert!(!starts(&a, false));
 }

@@ -128,6 +128,8 @@ impl Turn {
             retries: settings.retries.min(RETRIES),
             retries_before_fallback: None,
             raw_events: false,
+            source: Purpose::Compaction,
+            agent: self.agent.meter.path.clone(),
         };
         let wanted = budget::wanted(&self.agent, &request, false);
         let reserved = tokio::select! {
@@ -141,8 +143,7 @@ impl Turn {
         };
         request.max_output = reserved.output;
         let task = self.task.clone();
-        let payment =
-            Payment::new(self.agent.clone(), &request, reserved, Purpose::Compaction, task);
+        let payment = Payment::new(self.agent.clone(), &request, reserved, task);
         self.read_summary(AnswerStream::new(payment, request), model).await
     }
 

@@ -29,6 +29,7 @@ fn ended(id: &str, name: &str, text: &str, is_error: bool, denied: bool) -> Even
         result,
         detail: None,
         took_ms: (!denied).then_some(20),
+        input: None,
     }
 }
 

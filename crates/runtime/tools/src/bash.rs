@@ -17,10 +17,11 @@ use crate::text::tail;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::Files;
 use environment::CommandEnvironment;
+pub use environment::{CommandVariables, may_set_variable};
 use ostler_core::event::Notice;
 use ostler_core::message::ResultPart;
 use ostler_core::output_bound::bound;
-use ostler_core::permission::{Access, Backing, Commands, Policy};
+use ostler_core::permission::{Access, Backing, Commands, Derived, Live, Policy};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
@@ -33,7 +34,6 @@ use report::CommandSummary;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,8 +58,8 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 pub struct Bash {
     files: Arc<Files>,
     executor: Executor,
-    environment: CommandEnvironment,
-    policy: Arc<Policy>,
+    environment: Derived<CommandVariables, CommandEnvironment>,
+    policy: Live<Policy>,
     readings: Readings,
     confinement: Arc<Confinement>,
     /// The person was told once which layers are missing.
@@ -102,15 +102,21 @@ impl Bash {
     pub fn new(
         files: Arc<Files>,
         executor: Executor,
-        environment: Vec<(OsString, OsString)>,
-        policy: Arc<Policy>,
+        environment: Live<CommandVariables>,
+        policy: Live<Policy>,
         confinement: Arc<Confinement>,
         keeping: Keeping,
     ) -> Self {
-        let environment = CommandEnvironment::new(environment, files.workspace());
+        let environment = Derived::new(environment);
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
         let undo = Undo::new(keeping, Arc::clone(&files));
         Bash { files, executor, environment, policy, readings, confinement, announced, undo }
+    }
+
+    /// As it is for commands that start now.
+    fn environment(&self) -> Arc<CommandEnvironment> {
+        let workspace = self.files.workspace();
+        self.environment.get(|given| CommandEnvironment::new(given.clone(), workspace))
     }
 
     /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
@@ -145,12 +151,13 @@ impl Bash {
         } else {
             input.command.clone()
         };
+        let environment = self.environment();
         let environment = if commands.only_reads() {
-            self.environment.for_proved()
+            environment.for_proved()
         } else if commands.git_only_reads() {
-            self.environment.with_reading_git()
+            environment.with_reading_git()
         } else {
-            self.environment.for_others()
+            environment.for_others()
         };
         let mut command = bash(&script, &self.files.workspace().cwd, environment);
         command.time_limit = Some(limit(input));
@@ -177,11 +184,13 @@ impl BuiltIn for Bash {
             ));
         }
         let mut commands = Commands::clone(&self.readings.of(&input.command));
-        let places = DiskPlaces::new(&self.files, self.environment.programs(&commands));
+        let environment = self.environment();
+        let places = DiskPlaces::new(&self.files, environment.programs(&commands));
         commands.look_up(&places);
         let hold = self.confinement.hold(&commands, lifts(input));
         let denials = self.confinement.denials(&commands, lifts(input));
-        let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        let policy = self.policy.now();
+        let access = commands.access(&places, |tree| policy.spoken_of(tree));
         let unkept = self.undo.unkept(&access);
         let missing = self.confinement.not_whole(lifts(input));
         let missing = missing.or_else(|| self.undo.not_kept(&access));
@@ -201,8 +210,8 @@ impl BuiltIn for Bash {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
-        let commands = self.readings.of(&input.command);
-        let path = self.environment.programs(&commands);
+        let (commands, environment) = (self.readings.of(&input.command), self.environment());
+        let path = environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), || self.undo.now());
         let exact = || self.confinement.exact_writes(&commands, &cx.judged, lifts(&input));

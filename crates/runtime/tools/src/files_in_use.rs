@@ -54,6 +54,13 @@ impl InUse {
         in_use
     }
 
+    /// The conversation went back: the model has seen this, and nothing else.
+    pub fn go_back(&self, seen: Vec<Seen>) {
+        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
+        self.watch(&seen);
+        self.files.go_back(seen);
+    }
+
     fn watch(&self, seen: &[Seen]) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for Seen { path, hash, .. } in seen {

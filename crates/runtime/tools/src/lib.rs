@@ -50,17 +50,16 @@ mod web_fetch;
 pub mod workspace;
 mod write;
 
-pub use bash::{DiskPlaces, Keeping, command_input};
+pub use bash::{CommandVariables, DiskPlaces, Keeping, command_input, may_set_variable};
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
-use ostler_core::permission::Policy;
+use ostler_core::permission::{Live, Policy};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
 use ostler_skills::Skills;
 pub use small_file::{read_small, read_small_text};
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 pub use typed_tool::{BuiltIn, erase};
@@ -76,9 +75,9 @@ pub struct ToolSetup {
     pub files: Arc<Files>,
     pub executor: Executor,
     /// The complete environment of commands, already freed of what they must not see.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Live<CommandVariables>,
     /// What a search must not show, and what commands must not be taken to read.
-    pub policy: Arc<Policy>,
+    pub policy: Live<Policy>,
     /// How commands are held.
     pub confinement: Arc<confine::Confinement>,
     /// How the folders are kept before a command may change them.
@@ -96,9 +95,11 @@ pub struct SessionParts {
 
 impl ToolSetup {
     fn readable(&self) -> Readable {
-        let (rules, workspace) = (Arc::clone(&self.policy), self.files.workspace().clone());
+        let (rules, workspace) = (self.policy.clone(), self.files.workspace().clone());
         let names = Arc::clone(&self.confinement);
-        Arc::new(move |path| rules.may_show(path, &workspace) && !names.may_be_unreadable(path))
+        Arc::new(move |path| {
+            rules.now().may_show(path, &workspace) && !names.may_be_unreadable(path)
+        })
     }
 }
 
@@ -131,9 +132,9 @@ pub fn known_tools() -> KnownTools {
 }
 
 /// What is said of the files that the model works with. `seen` is what the session's log knows.
-pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUse> {
+pub fn in_use(files: Arc<Files>, policy: Live<Policy>, seen: &[Seen]) -> Arc<InUse> {
     let workspace = files.workspace().clone();
-    let readable: Readable = Arc::new(move |path| policy.may_show(path, &workspace));
+    let readable: Readable = Arc::new(move |path| policy.now().may_show(path, &workspace));
     Arc::new(InUse::new(files, readable, seen))
 }
 

@@ -3,8 +3,8 @@
 use crate::json_text::escaped;
 use crate::session_facts::SessionFacts;
 use ostler::{
-    Block, Envelope, Event, Finished, IdSource, ResultPart, StopReason, Terminal, Timestamp, Usage,
-    words,
+    Block, Envelope, Event, Finished, IdSource, Purpose, ResultPart, StopReason, Terminal,
+    Timestamp, Usage, words,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -17,21 +17,31 @@ pub struct Frames {
     began: Timestamp,
     first_token_ms: Option<u64>,
     request_ms: Option<u64>,
+    requests: Vec<Value>,
 }
 
 impl Frames {
     pub fn new(facts: Arc<SessionFacts>, ids: Arc<dyn IdSource>, began: Timestamp) -> Self {
-        Frames { facts, ids, began, first_token_ms: None, request_ms: None }
+        Frames { facts, ids, began, first_token_ms: None, request_ms: None, requests: Vec::new() }
     }
 
     /// Notes what the result will want to know.
     pub fn watch(&mut self, envelope: &Envelope) {
         let now = self.since_beginning(envelope.at);
         match &envelope.event {
+            Event::TurnStarted { .. } => self.requests.clear(),
             Event::IterationStarted { .. } => _ = self.request_ms.get_or_insert(now),
             Event::AnswerStarted { .. } => _ = self.first_token_ms.get_or_insert(now),
+            Event::AnswerSealed { usage, cost, cache_saved, source, .. } => {
+                self.requests.push(request(usage, *cost, *cache_saved, *source));
+            }
             _ => {}
         }
+    }
+
+    /// What each request of the turn cost, and what the prompt cache did for it.
+    pub fn requests(&self) -> &[Value] {
+        &self.requests
     }
 
     fn since_beginning(&self, at: Timestamp) -> u64 {
@@ -111,6 +121,19 @@ impl Frames {
         };
         Value::Object(finished.per_model.iter().map(entry).collect())
     }
+}
+
+pub(crate) fn request(
+    used: &Usage,
+    cost: Option<f64>,
+    saved: Option<f64>,
+    source: Purpose,
+) -> Value {
+    let cache = json!({
+        "state": words::cache_state(used), "read_tokens": used.cache_read,
+        "written_tokens": used.cache_write, "saved_usd": saved,
+    });
+    json!({ "usage": usage(used), "cost_usd": cost, "cache": cache, "source": source.name() })
 }
 
 /// The result of a run that could not begin.

@@ -67,8 +67,10 @@ impl StreamJson {
                 Vec::new()
             }
             Event::BlockFinished { block } => vec![self.assistant(block)],
-            Event::AnswerSealed { usage, cost, cache_saved, .. } => {
-                vec![self.request(usage, *cost, *cache_saved)]
+            Event::AnswerSealed { usage, cost, cache_saved, source, .. } => {
+                let mut fields = frames::request(usage, *cost, *cache_saved, *source);
+                fields["message_id"] = self.answer.id.as_str().into();
+                vec![self.system("request", fields)]
             }
             // A request that was refused has no answer to forget; the one before it stands.
             Event::AnswerDropped if self.answer.id.is_empty() => Vec::new(),
@@ -150,18 +152,6 @@ impl StreamJson {
             },
             "parent_tool_use_id": null, "request_id": answer.request_id,
         }))
-    }
-
-    /// What a request cost, and what the prompt cache did for it.
-    fn request(&self, usage: &Usage, cost: Option<f64>, saved: Option<f64>) -> Value {
-        let cache = json!({
-            "state": words::cache_state(usage), "read_tokens": usage.cache_read,
-            "written_tokens": usage.cache_write, "saved_usd": saved,
-        });
-        let (message, usage) = (&self.answer.id, frames::usage(usage));
-        let fields =
-            json!({ "message_id": message, "usage": usage, "cost_usd": cost, "cache": cache });
-        self.system("request", fields)
     }
 
     fn asked(&self, id: &CallId, name: &str, decision: &Decision) -> Value {

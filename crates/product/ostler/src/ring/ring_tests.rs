@@ -33,6 +33,7 @@ fn result(seq: u64) -> Arc<Envelope> {
         result: Block::ToolResult { id: "c".into(), content, is_error: false },
         detail: None,
         took_ms: None,
+        input: None,
     };
     envelope(seq, event)
 }

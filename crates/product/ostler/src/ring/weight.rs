@@ -18,8 +18,9 @@ fn event(event: &Event) -> usize {
         Event::CallProgress { tail, .. } => tail.len(),
         Event::BlockFinished { block } => self::block(block),
         Event::CallStarted { input, .. } => value(input),
-        Event::CallFinished { result, decision, detail, .. } => {
-            block(result) + counted(decision) + detail.as_ref().map_or(0, value)
+        Event::CallFinished { result, decision, detail, input, .. } => {
+            let values = detail.iter().chain(input.as_deref()).map(value);
+            block(result) + counted(decision) + values.sum::<usize>()
         }
         Event::CallAsked { decision, question, .. } => {
             let input = question.as_ref().map_or(0, |question| value(&question.input));
@@ -112,6 +113,7 @@ mod tests {
             result: Block::ToolResult { id: "c".into(), content, is_error: false },
             detail: Some(json!({ "rows": [1, 2] })),
             took_ms: None,
+            input: None,
         };
         let image = Image { media: "image/png".into(), data: long.as_str().into(), blob: None };
         let input = json!({ "file_path": "a", "content": long });

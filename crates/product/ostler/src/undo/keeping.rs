@@ -6,7 +6,7 @@ use crate::session_options::SessionOptions;
 use crate::system::now_ns;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::file_pattern::FilePattern;
-use ostler_core::permission::{Policy, Workspace};
+use ostler_core::permission::{Derived, Live, Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
 use ostler_snapshots::{Config, PruneRule, RecordedChange, Snapshots};
 use ostler_store::snapshot_folder;
@@ -50,7 +50,7 @@ pub(crate) fn keeping(
     workspace: &Workspace,
     session: &Session,
     id: Option<&SessionId>,
-    policy: &Policy,
+    policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> Keeping {
     let (Some(home), true) = (home, options.undo) else { return Keeping::Off };
@@ -86,8 +86,7 @@ pub(crate) fn remember(
     policy: &Policy,
 ) -> Result<(), Error> {
     let (Keeping::By { snapshots }, Some(home)) = (keeping, home) else { return Ok(()) };
-    let denied: Vec<String> = denied(policy).map(FilePattern::absolute).collect();
-    snapshots.remember_denied(&denied)?;
+    remember_denied(keeping, policy)?;
     snapshots.remember_roots(&workspace.cwd)?;
     match &session.id {
         Some(id) if session.workspace != workspace.cwd => {
@@ -97,19 +96,29 @@ pub(crate) fn remember(
     }
 }
 
+/// An undo keeps away from what these rules keep the session from.
+pub(crate) fn remember_denied(keeping: &Keeping, policy: &Policy) -> Result<(), Error> {
+    let Keeping::By { snapshots } = keeping else { return Ok(()) };
+    let denied: Vec<String> = denied(policy).map(FilePattern::absolute).collect();
+    Ok(snapshots.remember_denied(&denied)?)
+}
+
 /// What may not be read.
 fn denied(policy: &Policy) -> impl Iterator<Item = &FilePattern> {
     policy.denied_files().filter(|denied| !denied.writing).map(|denied| denied.pattern)
 }
 
 /// Nothing is kept of files that may not be read.
-fn denying(snapshots: Snapshots, policy: &Policy, confinement: &Arc<Confinement>) -> Snapshots {
-    let names = DeniedNames::new(denied(policy).cloned());
-    if names.is_empty() {
-        return snapshots;
-    }
-    let confinement = Arc::clone(confinement);
-    snapshots.denying(move |path| names.have(path) || confinement.is_hidden(path))
+fn denying(
+    snapshots: Snapshots,
+    policy: &Live<Policy>,
+    confinement: &Arc<Confinement>,
+) -> Snapshots {
+    let (names, confinement) = (Derived::new(policy.clone()), Arc::clone(confinement));
+    snapshots.denying(move |path| {
+        let names = names.get(|policy: &Policy| DeniedNames::new(denied(policy).cloned()));
+        !names.is_empty() && (names.have(path) || confinement.is_hidden(path))
+    })
 }
 
 /// Patterns that are asked about every path: what can be told by a look at the name is.

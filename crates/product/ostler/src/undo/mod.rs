@@ -17,9 +17,10 @@ mod turns;
 mod worktrees;
 
 pub use calls::ChangingCall;
-pub(crate) use keeping::{keeping, levels, open_snapshots, remember};
+pub(crate) use keeping::{keeping, levels, open_snapshots, remember, remember_denied};
 pub(crate) use news::UndoNews;
 pub use redo::redo;
+pub(crate) use rewind::rewind_open;
 pub use rewind::{Rewinding, rewind};
 pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
@@ -65,7 +66,7 @@ pub struct UndoChoice {
 pub type Review<'a> = &'a mut dyn FnMut(&Undone) -> bool;
 
 /// What an undo did, or would do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Undone {
     pub session: SessionId,
     /// Newest first.

@@ -7,7 +7,7 @@ use super::{ChangingCall, Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
-use ostler_core::ports::SessionStore;
+use ostler_core::ports::{SessionStore, StoreError};
 use ostler_core::session::{Entry, Session, TurnStarts};
 use ostler_core::time::Clock;
 
@@ -30,6 +30,26 @@ pub fn rewind(
     what: Rewinding,
     review: Review<'_>,
 ) -> Result<(SessionId, Option<Undone>), Error> {
+    rewind_open(choice, turn, what, review, |desk| {
+        let log = desk.store.open(&desk.session)?.log;
+        Ok(Box::new(move || {
+            log.append(&Entry::Rewound { turn, at: SystemClock.now() })?;
+            log.sync()
+        }))
+    })
+}
+
+/// Writes down that the conversation goes back.
+pub(crate) type WriteRewound<'a> = Box<dyn FnOnce() -> Result<(), StoreError> + 'a>;
+
+/// The same for a log that somebody has open. `open` comes first: if the log cannot be written, nothing is done at all.
+pub(crate) fn rewind_open<'a>(
+    choice: &UndoChoice,
+    turn: u32,
+    what: Rewinding,
+    review: Review<'_>,
+    open: impl FnOnce(&Desk) -> Result<WriteRewound<'a>, Error>,
+) -> Result<(SessionId, Option<Undone>), Error> {
     let rewound = what.conversation.then_some(turn);
     let Readiness { desk, finished, notices } = ready(choice, rewound)?;
     let session = Session::fold(desk.entries.iter().cloned());
@@ -45,9 +65,8 @@ pub fn rewind(
     if calls.is_empty() && finished.is_none() {
         KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut [])?;
     }
-    // Opened first: if somebody else writes it, nothing is done at all.
     let log = match what.conversation && !choice.dry_run {
-        true => Some(desk.store.open(&desk.session)?.log),
+        true => Some(open(&desk)?),
         false => None,
     };
     let is_finished = finished.as_ref().is_some_and(|finished| finished.note.rewound == rewound);
@@ -65,9 +84,8 @@ pub fn rewind(
         desk.write_down(choice, &note, &mut Vec::new())?;
     }
     let refused = undone.as_ref().is_some_and(|undone| !undone.done);
-    if let Some(log) = log.filter(|_| !refused) {
-        log.append(&Entry::Rewound { turn, at: SystemClock.now() })?;
-        log.sync()?;
+    if let Some(write) = log.filter(|_| !refused) {
+        write()?;
     }
     Ok((desk.session.clone(), undone))
 }

@@ -5,6 +5,7 @@
 mod attached;
 mod compaction;
 mod dropping;
+mod inputs;
 mod instructions;
 mod late_tools;
 mod mixed_undo;
@@ -62,6 +63,15 @@ fn all() -> impl IntoIterator<Item = Named> {
             without_a_home_everything_stays_in_memory
             without_a_home_there_is_nothing_to_resume
             a_log_of_format_2_goes_on;
+        inputs:
+            rules_count_for_every_call_that_has_not_started
+            a_denied_file_is_hidden_from_searches_and_commands
+            what_is_denied_elsewhere_stays_denied
+            rules_are_kept_and_read_back
+            later_commands_see_another_environment
+            a_fork_is_another_session
+            a_session_goes_back_to_before_a_turn
+            a_reply_with_another_input_is_what_runs;
         instructions:
             nested_files_share_one_limit
             a_nested_link_that_leads_out_is_said

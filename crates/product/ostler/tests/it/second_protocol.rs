@@ -54,6 +54,8 @@ fn request(model: &str, view: View) -> Request {
         retries: 1,
         retries_before_fallback: None,
         raw_events: false,
+        source: ostler_core::ledger::Purpose::Answer,
+        agent: Default::default(),
     }
 }
 

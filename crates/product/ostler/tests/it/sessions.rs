@@ -1,7 +1,9 @@
 //! A session belongs to a home, not to an engine.
 
 use crate::support::{World, answer, finished, open, try_open, until, with_log};
-use ostler::{Error, Event, Mode, Reply, SessionChoice, SessionId, StoreError, Terminal};
+use ostler::{
+    Error, Event, ForkSource, Mode, Reply, SessionChoice, SessionId, StoreError, Terminal,
+};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
@@ -48,7 +50,7 @@ pub async fn a_session_has_one_owner() {
     assert!(matches!(refused, Error::Store(StoreError::Locked { .. })), "{refused}");
     let refused = taking(SessionChoice::Named(id.clone())).err().unwrap();
     assert!(matches!(refused, Error::Store(StoreError::Exists(_))), "{refused}");
-    let copy = taking(SessionChoice::Fork(Some(id.to_string()))).unwrap();
+    let copy = taking(fork(Some(&id.to_string()))).unwrap();
     assert_ne!(*copy.id(), id);
     finished(copy.ask("in the copy").unwrap()).await;
     assert!(world.told(1).contains("\"mine\""));
@@ -89,11 +91,11 @@ pub async fn without_a_home_there_is_nothing_to_resume() {
     let world = World::new(Script::new());
     let opening = |session| try_open(with_log(world.options(), session));
     let id = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
-    for session in [SessionChoice::Resume(id.into()), SessionChoice::Fork(Some(id.into()))] {
+    for session in [SessionChoice::Resume(id.into()), fork(Some(id))] {
         let error = opening(session).err().unwrap();
         assert!(matches!(error, Error::Store(StoreError::NotFound(_))), "{error}");
     }
-    assert!(matches!(opening(SessionChoice::Fork(None)).err().unwrap(), Error::NothingToFork));
+    assert!(matches!(opening(fork(None)).err().unwrap(), Error::NothingToFork));
     assert_eq!(opening(SessionChoice::Named(SessionId::new(id))).unwrap().id().as_str(), id);
     let error = opening(SessionChoice::Continue).err().unwrap();
     assert!(matches!(error, Error::NothingToContinue(_)), "{error}");
@@ -139,4 +141,9 @@ pub async fn a_log_of_format_2_goes_on() {
         assert!(!told.contains(never), "{never} was withdrawn: {told}");
     }
     world.assert_never_rejected();
+}
+
+fn fork(session: Option<&str>) -> SessionChoice {
+    let session = session.map(str::to_owned);
+    SessionChoice::Fork(ForkSource { session, ..ForkSource::default() })
 }

@@ -18,6 +18,8 @@ const DECISIONS: usize = 30;
 const FILES: usize = 60;
 const FAILED: usize = 15;
 const OPEN: usize = 15;
+/// Calls with a changed input that are remembered.
+const RAN_ON: usize = 100;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,6 +35,9 @@ pub struct CarryOver {
     /// The newest undo outside of the conversation that the model was told of.
     #[serde(skip_serializing_if = "is_zero")]
     pub undo_told: u64,
+    /// Calls whose input a person changed, with the files that they really changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ran_on: Vec<(CallId, Vec<String>)>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -45,7 +50,7 @@ struct CarriedCall<'a> {
     name: &'a str,
     subject: String,
     whole: String,
-    files: Vec<&'a str>,
+    files: Vec<String>,
 }
 
 /// A summary taken apart.
@@ -59,6 +64,41 @@ pub struct Stated {
 impl CarryOver {
     /// What the messages themselves say.
     pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>, tools: &KnownTools) -> Self {
+        CarryOver::default().and_of(messages, tools)
+    }
+
+    /// With what later messages say.
+    #[must_use]
+    pub fn and_of<'a>(
+        self,
+        messages: impl IntoIterator<Item = &'a Message>,
+        tools: &KnownTools,
+    ) -> Self {
+        let later = self.later(messages, tools);
+        self.and(later)
+    }
+
+    /// A call ran on other files than the model had named.
+    pub fn ran_on(&mut self, call: CallId, files: Vec<String>) {
+        self.ran_on.retain(|(other, _)| *other != call);
+        self.ran_on.push((call, files));
+        let surplus = self.ran_on.len().saturating_sub(RAN_ON);
+        self.ran_on.drain(..surplus);
+    }
+
+    /// The files of a call are those that the model named, unless a person changed them.
+    fn files_of<'a>(&self, call: &CallId, named: impl Iterator<Item = &'a str>) -> Vec<String> {
+        match self.ran_on.iter().find(|(other, _)| other == call) {
+            Some((_, files)) => files.clone(),
+            None => named.map(str::to_owned).collect(),
+        }
+    }
+
+    fn later<'a>(
+        &self,
+        messages: impl IntoIterator<Item = &'a Message>,
+        tools: &KnownTools,
+    ) -> Self {
         let mut carry = CarryOver::default();
         let mut calls: HashMap<&CallId, CarriedCall<'_>> = HashMap::new();
         let mut failed: Vec<(String, String)> = Vec::new();
@@ -76,7 +116,8 @@ impl CarryOver {
             for block in message.blocks() {
                 match block {
                     Block::ToolUse { id, name, input, .. } => {
-                        let files = tools.facts(name).changed(input).collect();
+                        let facts = tools.facts(name);
+                        let files = self.files_of(id, facts.changed(input));
                         let subject = subject(name, input, tools);
                         let whole = format!("{name} {input}");
                         calls.insert(id, CarriedCall { name, subject, whole, files });

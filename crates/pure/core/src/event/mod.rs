@@ -13,7 +13,7 @@ mod turn_end;
 pub mod words;
 
 pub use call_outcome::{CallOutcome, NotRun};
-pub use control::Control;
+pub use control::{Control, SessionRules};
 pub use envelope::{AgentPath, Envelope, VERSION};
 pub use notice::{Level, NotCompacted, Notice};
 pub use turn_end::{Denial, Finished, ModelUsage};
@@ -21,7 +21,7 @@ pub use turn_end::{Denial, Finished, ModelUsage};
 use crate::context::{Receipt, Trigger};
 use crate::ids::{CallId, InboundId, ModelId, QuestionId};
 use crate::inbox::QueuedItem;
-use crate::ledger::Usage;
+use crate::ledger::{Purpose, Usage};
 use crate::memory::MemoryChange;
 use crate::message::Block;
 use crate::model::{Retry, StopReason};
@@ -75,6 +75,9 @@ pub enum Event {
         #[serde(default)]
         cache_saved: Option<f64>,
         stop: Option<StopReason>,
+        /// What the request was for; left out for an ordinary one.
+        #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+        source: Purpose,
     },
     /// The answer was thrown away: the reader erases what it drew of it.
     AnswerDropped,
@@ -110,7 +113,7 @@ pub enum Event {
         #[serde(flatten)]
         end: QuestionEnd,
     },
-    /// The mode, the model or the thinking changed: all of them, as they are now.
+    /// The mode, the model, the thinking or the session's rules changed: all of them, as they are now.
     ControlChanged(Control),
     CallStarted {
         id: CallId,
@@ -132,6 +135,9 @@ pub enum Event {
         detail: Option<Value>,
         /// How long the tool itself ran; none if it did not.
         took_ms: Option<u64>,
+        /// What ran instead of what the model wrote, if a person or a hook changed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Box<Value>>,
     },
     /// The plan changed: all of it, as it is now.
     Plan(Arc<Plan>),

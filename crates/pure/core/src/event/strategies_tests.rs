@@ -190,7 +190,9 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
         prop::collection::vec(inbound(), 0..3).prop_map(|ids| Event::Dequeued { ids }),
         (prop::sample::select(Mode::ALL.to_vec()), model(), any::<u32>()).prop_map(
             |(mode, model, budget)| {
-                Event::ControlChanged(Control { mode, model, thinking: Thinking::Budget(budget) })
+                let (thinking, deny) = (Thinking::Budget(budget), vec!["Bash".to_owned()]);
+                let rules = SessionRules { deny, ..SessionRules::default() };
+                Event::ControlChanged(Control { mode, model, thinking, rules })
             }
         ),
         text().prop_map(|reason| Event::Closed { reason }),
@@ -386,7 +388,8 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
                 usage,
                 cost,
                 cache_saved,
-                stop
+                stop,
+                source: crate::ledger::Purpose::Retry,
             }
         ),
         Just(Event::AnswerDropped),
@@ -415,9 +418,10 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             prop::option::of(decision()),
             block(),
             value(),
-            prop::option::of(any::<u64>())
+            prop::option::of(any::<u64>()),
+            value()
         )
-            .prop_map(|(id, outcome, decision, result, detail, took_ms)| {
+            .prop_map(|(id, outcome, decision, result, detail, took_ms, input)| {
                 Event::CallFinished {
                     id,
                     name: "Bash".into(),
@@ -427,6 +431,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
                     // `null` and nothing are the same on the wire.
                     detail: Some(detail).filter(|detail| !detail.is_null()),
                     took_ms,
+                    input: Some(input).filter(|input| !input.is_null()).map(Box::new),
                 }
             }),
     ];

@@ -3,6 +3,7 @@
 use super::{Broken, Price, Usage};
 use crate::ids::ModelId;
 use crate::time::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a request was about, besides its tokens.
@@ -41,9 +42,23 @@ pub struct Charged {
     pub charge: Charge,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
+    #[default]
     Answer,
     /// The same once more: after a failure, a broken stream or an answer that was thrown away.
     Retry,
@@ -73,6 +88,11 @@ impl Purpose {
     /// Requests of the conversation itself follow each other; others stand beside it.
     pub fn is_conversation(self) -> bool {
         matches!(self, Purpose::Answer | Purpose::Retry | Purpose::Fallback | Purpose::Subagent)
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    pub fn is_answer(&self) -> bool {
+        *self == Purpose::Answer
     }
 
     pub fn name(self) -> &'static str {

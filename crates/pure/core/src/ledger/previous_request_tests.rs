@@ -16,6 +16,8 @@ fn request() -> Request {
         retries: 0,
         retries_before_fallback: None,
         raw_events: false,
+        source: crate::ledger::Purpose::Answer,
+        agent: Default::default(),
     }
 }
 

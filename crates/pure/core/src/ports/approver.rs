@@ -3,6 +3,7 @@
 use super::BoxFuture;
 use crate::permission::Rule;
 use crate::question::Question;
+use serde_json::Value;
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,9 @@ pub enum Reply {
     YesForSession,
     /// Yes, and the offered rules hold in this project from now on.
     YesForProject,
+    /// Yes, if the call runs with this input instead. It is judged like the model's own input, and only a question about it
+    /// counts as answered.
+    YesWithInput(Value),
     /// No, and what to tell the model.
     No(String),
     /// Nobody could answer, and what to tell the model.

@@ -63,7 +63,7 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         questions: Vec<QuestionId>,
     },
-    /// The mode, the model or the thinking was changed in the running session.
+    /// The mode, the model, the thinking or the rules were changed in the running session.
     Control(Control),
     Went {
         why: Continue,

@@ -1,11 +1,15 @@
 //! The durable conversation: facts, and what they fold to.
 
+mod changed_input;
 mod entry;
 mod fork_point;
+mod pending;
 mod project;
 mod turn_starts;
 
+pub use changed_input::{changed_input_line, tell_changed_input};
 pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
 pub use fork_point::ForkPoint;
-pub use project::{Checkpoint, Measured, Pending, Session, Snapshot};
+pub use pending::Pending;
+pub use project::{Checkpoint, Measured, Session, Snapshot};
 pub use turn_starts::TurnStarts;

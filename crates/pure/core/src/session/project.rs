@@ -1,13 +1,13 @@
 //! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
 
-use super::entry::Entry;
+use super::entry::{Entry, Verdict};
+use super::pending::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::event::Control;
-use crate::ids::{BlobRef, CallId, InboundId, SessionId};
+use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};
 use crate::inbox::Inbound;
 use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
-use crate::pairing;
 use crate::prompt_texts;
 use crate::question::Question;
 use crate::todo::Plan;
@@ -16,6 +16,7 @@ use crate::tool_facts::KnownTools;
 use crate::turn::{Continue, Terminal};
 use crate::undo_notice;
 use crate::view::View;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -103,48 +104,6 @@ pub struct Snapshot {
     pub after: Option<String>,
 }
 
-/// What became of the open calls since the answer that made them.
-#[derive(Clone, Debug, Default)]
-pub struct Pending {
-    started: Vec<CallId>,
-    results: Vec<Block>,
-}
-
-impl Pending {
-    pub fn started(&mut self, id: CallId) {
-        self.started.push(id);
-    }
-
-    pub fn finished(&mut self, result: Block) {
-        self.results.push(result);
-    }
-
-    /// It may have taken effect.
-    pub fn has_started(&self, call: &CallId) -> bool {
-        self.started.contains(call)
-    }
-
-    /// What it gave back, if it ended.
-    pub fn result(&self, call: &CallId) -> Option<&Block> {
-        let is_its = |block: &&Block| matches!(block, Block::ToolResult { id, .. } if id == call);
-        self.results.iter().find(is_its)
-    }
-
-    /// Answers the open calls: with what was recorded, and with the truth where nothing was.
-    pub fn settle(self, view: &mut View) {
-        let open = view.open_calls().to_vec();
-        if open.is_empty() {
-            return;
-        }
-        let truth = |id: &CallId| match self.started.contains(id) {
-            true => prompt_texts::LOST_EFFECT,
-            false => prompt_texts::LOST_HARMLESS,
-        };
-        let content = pairing::complete(&open, self.results, truth);
-        view.push(Message::User { content });
-    }
-}
-
 impl Session {
     /// For readers to whom it does not matter what calls changed: without the tools that is not carried on.
     pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
@@ -193,10 +152,12 @@ impl Session {
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
             Entry::CallFinished { result, seen } => self.finished(result, seen),
-            Entry::Decided { call, question, .. } => self.questions.retain(|had| match &question {
-                Some(id) => had.id != *id,
-                None => had.call != call,
-            }),
+            Entry::Decided { call, question, verdict, input, .. } => {
+                self.decided(&call, question.as_ref());
+                if let (Verdict::Allow, Some(input)) = (verdict, input) {
+                    self.input_changed(call, input);
+                }
+            }
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
@@ -255,6 +216,27 @@ impl Session {
             self.settle();
         }
         self.ended = Some(terminal);
+    }
+
+    fn decided(&mut self, call: &CallId, question: Option<&QuestionId>) {
+        self.questions.retain(|had| match question {
+            Some(id) => had.id != *id,
+            None => had.call != *call,
+        });
+    }
+
+    /// What is carried on of the call goes by what ran.
+    fn input_changed(&mut self, call: CallId, input: Value) {
+        let blocks = self.view.messages().last().map(Message::blocks).unwrap_or_default();
+        let name = blocks.iter().find_map(|block| match block {
+            Block::ToolUse { id, name, .. } if *id == call => Some(name),
+            _ => None,
+        });
+        if let Some(name) = name {
+            let files = self.tools.facts(name).changed(&input).map(str::to_owned).collect();
+            self.carry.ran_on(call.clone(), files);
+        }
+        self.pending.changed(call, input);
     }
 
     /// A call that is asked about again has one question.
@@ -386,7 +368,7 @@ impl Session {
     fn carry_on(&mut self, stories: &[Story]) {
         for Story { first, count, .. } in stories {
             let told = self.view.messages().skip(*first).take(*count);
-            self.carry = std::mem::take(&mut self.carry).and(CarryOver::of(told, &self.tools));
+            self.carry = std::mem::take(&mut self.carry).and_of(told, &self.tools);
         }
     }
 
@@ -444,7 +426,7 @@ impl Session {
     fn note(&mut self, note: Message) {
         let closes_calls =
             note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
-        if !closes_calls || !self.pending.results.is_empty() {
+        if !closes_calls || self.pending.has_results() {
             self.settle();
         }
         self.told(&note);

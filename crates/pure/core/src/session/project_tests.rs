@@ -4,6 +4,7 @@ use super::*;
 use crate::ids::ModelId;
 use crate::message::{Image, ResultPart};
 use crate::model::ModelErrorKind;
+use crate::pairing;
 use crate::session::Verdict;
 use crate::time::Timestamp;
 use crate::turn::*;
@@ -68,6 +69,34 @@ fn image() -> Block {
 }
 fn thinking() -> Block {
     Block::Thinking { text: "hm".into(), signature: None }
+}
+
+/// The model named one file, and a person had another one written.
+#[test]
+fn what_is_carried_on_goes_by_the_changed_input() {
+    let write = |path: &str| json!({ "file_path": path, "content": "" });
+    let entries = [
+        prompt("go"),
+        answer(vec![Block::ToolUse {
+            id: "w".into(),
+            name: "Write".into(),
+            input: write("/a"),
+            via: None,
+        }]),
+        Entry::Decided {
+            call: "w".into(),
+            verdict: Verdict::Allow,
+            why: "yes".into(),
+            input: Some(write("/b")),
+            question: None,
+        },
+        started("w"),
+        finished("w"),
+        went(Continue::NextTurn),
+    ];
+    let session = Session::fold_with(crate::test_tools::tools(), entries);
+    let carried = session.carry.and_of(session.view.messages(), &crate::test_tools::tools());
+    assert_eq!(carried.files, ["/b"]);
 }
 
 fn show(view: &View) -> String {

@@ -298,10 +298,14 @@ impl SessionState {
                     tail.clone_from(newest);
                 }
             }
-            Event::CallFinished { id, name, outcome, result, took_ms, .. } => {
+            Event::CallFinished { id, name, outcome, result, took_ms, input, .. } => {
                 let excerpt = live::excerpt(result);
                 let (outcome, took_ms) = (*outcome, *took_ms);
-                self.call(id, name).stage = CallStage::Finished { outcome, excerpt, took_ms };
+                let call = self.call(id, name);
+                call.stage = CallStage::Finished { outcome, excerpt, took_ms };
+                if let Some(input) = input {
+                    call.input = Value::clone(input);
+                }
                 self.withdraw_questions(id);
             }
             _ => {}

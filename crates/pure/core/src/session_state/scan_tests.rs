@@ -225,6 +225,9 @@ fn input(own: &[&Envelope], call: &CallId) -> Value {
         Event::CallAsked { id, question: Some(question), .. } if id == call => {
             Some(question.input.clone())
         }
+        Event::CallFinished { id, input: Some(input), .. } if id == call => {
+            Some(Value::clone(input))
+        }
         _ => None,
     })
     .unwrap_or(Value::Null)

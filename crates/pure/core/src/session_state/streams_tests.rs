@@ -77,8 +77,8 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
         Event::BlockFinished { block: Block::ToolUse { name, input, .. } } => {
             Event::BlockFinished { block: Block::ToolUse { id: call, name, input, via: None } }
         }
-        Event::AnswerSealed { usage, stop, .. } => {
-            Event::AnswerSealed { usage, cost: cost(units), cache_saved: None, stop }
+        Event::AnswerSealed { usage, stop, source, .. } => {
+            Event::AnswerSealed { usage, cost: cost(units), cache_saved: None, stop, source }
         }
         Event::Finished(finished) => {
             Event::Finished(Box::new(Finished { cost: cost(units), ..*finished }))
@@ -98,8 +98,9 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
         }
         Event::CallStarted { name, input, .. } => Event::CallStarted { id: call, name, input },
         Event::CallProgress { tail, .. } => Event::CallProgress { id: call, tail },
-        Event::CallFinished { name, outcome, decision, result, detail, took_ms, .. } => {
-            Event::CallFinished { id: call, name, outcome, decision, result, detail, took_ms }
+        Event::CallFinished { name, outcome, decision, result, detail, took_ms, input, .. } => {
+            let id = call;
+            Event::CallFinished { id, name, outcome, decision, result, detail, took_ms, input }
         }
         other => other,
     }
@@ -144,7 +145,13 @@ fn iteration() -> impl Strategy<Value = Vec<Event>> {
             }
             let stop = Some(StopReason::EndTurn);
             let cost = cost(units);
-            events.push(Event::AnswerSealed { usage, cost, cache_saved: None, stop });
+            events.push(Event::AnswerSealed {
+                usage,
+                cost,
+                cache_saved: None,
+                stop,
+                source: crate::ledger::Purpose::Answer,
+            });
             for (n, asks, runs, tail) in calls {
                 let id = format!("c{n}");
                 events.extend(asks.then(|| asked(&id, &format!("q{n}"))));
@@ -205,12 +212,14 @@ pub(super) fn over(id: &str, result: &str) -> Event {
         result: Block::ToolResult { id: id.into(), content, is_error: false },
         detail: None,
         took_ms: Some(7),
+        input: None,
     }
 }
 
 fn sealed(output: u64) -> Event {
     let usage = Usage { input: 90, output, ..Usage::default() };
-    Event::AnswerSealed { usage, cost: Some(0.5), cache_saved: None, stop: None }
+    let source = crate::ledger::Purpose::Answer;
+    Event::AnswerSealed { usage, cost: Some(0.5), cache_saved: None, stop: None, source }
 }
 
 fn queued(n: u8) -> Event {
@@ -265,8 +274,12 @@ pub(super) fn every_kind() -> Vec<Envelope> {
         requests: 1,
         attached: Vec::new(),
     };
-    let control =
-        Control { mode: Mode::Plan, model: "m".into(), thinking: Thinking::Budget(1_024) };
+    let control = Control {
+        mode: Mode::Plan,
+        model: "m".into(),
+        thinking: Thinking::Budget(1_024),
+        rules: Default::default(),
+    };
     let question = |id: &str| Event::QuestionClosed { id: id.into(), end: QuestionEnd::Withdrawn };
     let root = [
         Event::PromptRefused { why: "no such skill".into() },

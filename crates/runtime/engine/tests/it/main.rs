@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod budget;
+mod changed_input;
 mod context;
 mod determinism;
 mod dropped;

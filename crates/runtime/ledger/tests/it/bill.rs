@@ -68,8 +68,10 @@ async fn beside(rig: &Rig, ask: &str, purpose: Purpose) {
         retries: 3,
         retries_before_fallback: None,
         raw_events: false,
+        source: purpose,
+        agent: Default::default(),
     };
-    let answer = side_request(&rig.agent, request, purpose, None).await.unwrap();
+    let answer = side_request(&rig.agent, request, None).await.unwrap();
     assert!(answer.message.is_some());
 }
 

@@ -59,6 +59,8 @@ pub fn request(view: &View) -> Request {
         retries: 0,
         retries_before_fallback: None,
         raw_events: false,
+        source: ostler_core::ledger::Purpose::Answer,
+        agent: Default::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::samples::{files, home, image};
 use ostler_core::context::{
     Boundary, CarryOver, Elision, Made, Receipt, Saved, StageName, Story, Trigger,
 };
-use ostler_core::event::{AgentPath, Control};
+use ostler_core::event::{AgentPath, Control, SessionRules};
 use ostler_core::ids::{CallId, ModelId, SessionId};
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::ledger::{Broken, Change, Charge, ChargeStatus, Front, Price, Purpose, Usage};
@@ -84,11 +84,13 @@ fn summed_up() -> Vec<Entry> {
         failed: vec!["make".into()],
         open: vec!["why?".into()],
         undo_told: 7,
+        ran_on: Vec::new(),
     };
     let control = Control {
         mode: Mode::AcceptEdits,
         model: ModelId::new("model-1"),
         thinking: Thinking::Auto,
+        rules: SessionRules::default(),
     };
     vec![
         Entry::Opened {
@@ -273,6 +275,7 @@ fn room_made() -> Vec<Entry> {
             mode: Mode::AcceptEdits,
             model: ModelId::new("model-2"),
             thinking: Thinking::Budget(2_000),
+            rules: SessionRules::default(),
         }),
     ]
 }

@@ -112,6 +112,7 @@ fn talk(session: &SessionId) -> Vec<Entry> {
             mode: Mode::Plan,
             model: ModelId::new("m"),
             thinking: Thinking::Budget(5),
+            rules: Default::default(),
         }),
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::StreamRetry { attempt: 2 } },

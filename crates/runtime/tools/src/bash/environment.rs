@@ -6,7 +6,18 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-type Variables = Vec<(OsString, OsString)>;
+/// A complete environment of commands.
+pub type CommandVariables = Vec<(OsString, OsString)>;
+type Variables = CommandVariables;
+
+/// Commands may be given this: it is no credential, and it changes neither how programs start nor how text is read.
+pub fn may_set_variable(name: &str, value: &str) -> bool {
+    let variable = (OsString::from(name), OsString::from(value));
+    let allowed = ostler_exec::allowed_environment([variable].into_iter(), &[name]);
+    let is_fixed = fixed(&LOCALE).chain(fixed(&GIT_ALWAYS)).chain(fixed(GIT_OVERRIDES));
+    let is_fixed = is_fixed.map(|(fixed, _)| fixed).any(|fixed| fixed == name);
+    !allowed.is_empty() && !is_fixed && !is_cleared(OsStr::new(name))
+}
 
 /// For commands that somebody allowed: no file system monitor, pager, prompt or repository in disguise. Hooks,
 /// signatures and transports stay, because a commit or a push that was allowed must work.

@@ -9,17 +9,24 @@ use std::sync::Arc;
 
 impl Confinement {
     /// Commands are kept from the files that these deny rules cover.
-    pub fn denying(mut self, policy: &Policy) -> Self {
-        self.denied = DenyRules::new(policy);
+    #[must_use]
+    pub fn denying(self, policy: &Policy) -> Self {
+        self.deny(policy);
         self
+    }
+
+    /// The same for commands that start from now on.
+    pub fn deny(&self, policy: &Policy) {
+        self.denied.set(DenyRules::new(policy));
     }
 
     /// Who enforces deny rules on files for these commands, as the disk is now.
     pub fn denials(&self, commands: &Commands, lifted: bool) -> Denials {
-        if self.denied.is_empty() || !self.options.enabled || lifted {
+        let denied = self.denied.now();
+        if denied.is_empty() || !self.options.enabled || lifted {
             return Denials::Decision;
         }
-        let found = self.denied.look(self.areas());
+        let found = denied.look(self.areas());
         match self.unenforced(&found, commands.only_reads()) {
             Some(why) => Denials::Unenforced(why),
             None => Denials::Kernel { tracked: found.tracked },
@@ -31,7 +38,7 @@ impl Confinement {
     /// # Errors
     /// In words, if that is not possible and nobody was asked about it.
     pub(super) fn denied_for(&self, terms: Terms<'_>) -> Result<Arc<DeniedPaths>, String> {
-        let found = self.denied.look(self.areas());
+        let found = self.denied.now().look(self.areas());
         match self.unenforced(&found, terms.only_reads) {
             None => Ok(found),
             Some(why) if !terms.accepts_gaps => Err(why),
@@ -92,7 +99,8 @@ impl Confinement {
 
     /// A file is also judged by the name that a deny rule covers, if it is another name (hard link) of it.
     pub(crate) fn with_first_names(&self, access: Access) -> Access {
-        if self.denied.is_empty() {
+        let denied = self.denied.now();
+        if denied.is_empty() {
             return access;
         }
         let is_tree = |scope: &PathScope| matches!(scope, PathScope::Tree(_));
@@ -103,8 +111,8 @@ impl Confinement {
         if !access.reads.iter().chain(&access.writes).any(is_shared) {
             return access;
         }
-        let found = self.denied.look(self.areas());
-        let first = |scope: &PathScope| self.denied.first_name(scope.path()).map(PathScope::File);
+        let found = denied.look(self.areas());
+        let first = |scope: &PathScope| denied.first_name(scope.path()).map(PathScope::File);
         let more = |scopes: &[PathScope]| scopes.iter().filter_map(first).collect::<Vec<_>>();
         let (reads, writes) = (more(&access.reads), more(&access.writes));
         let is_search = access.reads.iter().any(is_tree);
@@ -122,12 +130,14 @@ impl Confinement {
 
     /// Commands must not read it, by any of its names, as of the last look at the disk.
     pub fn is_hidden(&self, path: &Path) -> bool {
-        !self.denied.is_empty() && self.denied.hides(path)
+        let denied = self.denied.now();
+        !denied.is_empty() && denied.hides(path)
     }
 
     /// A search must leave the file out: it may be another name of one that must not be read.
     pub(crate) fn may_be_unreadable(&self, path: &Path) -> bool {
-        !self.denied.is_empty() && self.denied.may_be_unreadable(path)
+        let denied = self.denied.now();
+        !denied.is_empty() && denied.may_be_unreadable(path)
     }
 }
 

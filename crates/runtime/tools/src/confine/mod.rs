@@ -27,7 +27,7 @@ use guard::Guard;
 pub use inspection::{Inspection, SeenTraces};
 pub use limits::LimitOptions;
 pub use missing_layers::Missing;
-use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
+use ostler_core::permission::{Access, Commands, Denials, Hold, Live, PathScope, Workspace};
 use ostler_exec::{AvailableLayers, Command, Executor, Layers, ProcessLimits, Sandbox};
 pub use programs::helpers;
 use rebase::Rebases;
@@ -87,7 +87,7 @@ pub struct Confinement {
     /// Where the programs of proved commands lie.
     program_directories: OnceLock<Vec<PathBuf>>,
     /// The files that deny rules cover, and where they are searched for.
-    denied: DenyRules,
+    denied: Live<DenyRules>,
     areas: OnceLock<Areas>,
 }
 
@@ -147,7 +147,7 @@ impl Confinement {
             around: OnceLock::new(),
             limits: OnceLock::new(),
             program_directories: OnceLock::new(),
-            denied: DenyRules::default(),
+            denied: Live::default(),
             areas: OnceLock::new(),
         }
     }

@@ -64,6 +64,11 @@ impl Files {
         Files { door: self.door.by_hand(), ..self }
     }
 
+    /// The conversation went back: the model has seen this, and nothing else.
+    pub fn go_back(&self, seen: Vec<Seen>) {
+        self.ledger.go_back(seen);
+    }
+
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }

@@ -31,6 +31,12 @@ pub enum Freshness {
 }
 
 impl SeenFiles {
+    /// The conversation went back: the model has seen this, and nothing else.
+    pub fn go_back(&self, seen: Vec<Seen>) {
+        let before = SeenFiles::new(seen).seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = before;
+    }
+
     /// From the session's record, oldest first.
     pub fn new(seen: Vec<Seen>) -> Self {
         let ledger = SeenFiles::default();

@@ -157,8 +157,8 @@ impl Desk {
         let tools = built_in(&ToolSetup {
             files,
             executor: executor.clone(),
-            environment: environment.clone(),
-            policy: Arc::new(policy),
+            environment: environment.clone().into(),
+            policy: policy.into(),
             confinement,
             keeping: ostler_tools::Keeping::Off,
             session: SessionParts::default(),

@@ -1,10 +1,10 @@
-//! `ostler -p`: one prompt, no terminal.
+//! `ostler -p`: one prompt, or the rest of a turn that was left open; no terminal.
 
 use super::local::{self, Local};
 use super::signals::Signals;
 use super::{cost, no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
-use crate::exit::{self, Code, warn};
+use crate::exit::{self, Code, Wrong, warn};
 use crate::output::json::JsonOutput;
 use crate::output::screen::Screen;
 use crate::output::sink::Standard;
@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Timestamp(ostler::now_ms());
-    let prompt = stdin::prompt(args.prompt.as_deref())?;
+    let goes_on = args.resume.is_some() || args.continue_;
+    let prompt = stdin::prompt(args.prompt.as_deref(), !goes_on)?;
     let profile = match trust::begin(environment, args) {
         Ok(profile) => profile,
         Err(error) => return refused(args.output_format, error),
@@ -43,6 +44,13 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         profile.news().iter().for_each(|notice| warn(notice));
         let mut output = output(&session, args, &source, began);
         let code = async {
+            let Some(prompt) = prompt else {
+                let driver = match session.can_resume_turn() {
+                    true => session.resume_turn()?,
+                    false => return refused(args.output_format, nothing_open(&session)),
+                };
+                return turn(&session, driver, output.as_mut(), &mut signals).await;
+            };
             match Local::of(&prompt.text()) {
                 Some(Local::Context) => local::print(&session.context(), args.output_format),
                 Some(Local::Cost) => {
@@ -85,6 +93,13 @@ fn output(session: &Session, args: &RunArgs, source: &str, began: Timestamp) -> 
             Box::new(StreamJsonOutput { lines, sink })
         }
     }
+}
+
+fn nothing_open(session: &Session) -> Wrong {
+    let id = session.id();
+    Wrong::Usage(format!(
+        "the last turn of session {id} is over, so there is nothing to continue. Give a prompt: ostler -p \"…\" --resume {id}"
+    ))
 }
 
 /// A run that could not begin is told in the format that was asked for, too.

@@ -5,8 +5,11 @@ use super::undo::{Reviewed, as_json, choice, code, reviewed, tell, tell_way_back
 use crate::args::undo::RewindArgs;
 use crate::exit::Code;
 use crate::output::visible::visible;
-use anyhow::Result;
-use ostler::{Rewinding, SessionId, TurnLine, UndoChoice, Undone};
+use anyhow::{Result, bail};
+use ostler::{
+    Input, InputReceipt, Review, Rewind, Rewinding, Session, SessionId, TurnLine, UndoChoice,
+    Undone,
+};
 use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::json;
@@ -24,10 +27,44 @@ impl Reviewed for (SessionId, Option<Undone>) {
 pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
     let choice = choice(environment, &args.common)?;
     let Some(turn) = args.to else { return list(&choice, args.common.json) };
-    let what = Rewinding { files: !args.conversation, conversation: !args.files };
-    let rewound = reviewed(&choice, &args.common, true, |choice, review| {
-        Ok(ostler::rewind(choice, turn, what, review)?)
-    })?;
+    let what = rewinding(args);
+    let act =
+        |choice: &UndoChoice, review: Review<'_>| Ok(ostler::rewind(choice, turn, what, review)?);
+    rewind(&choice, args, turn, act)
+}
+
+/// The same for a session that is open here.
+pub fn run_in(session: &Session, environment: &Environment, args: &RewindArgs) -> Result<Code> {
+    let choice = choice(environment, &args.common)?;
+    let Some(turn) = args.to else { return list(&choice, args.common.json) };
+    rewind(&choice, args, turn, |choice, review| {
+        let send = |dry_run, shown| {
+            let (what, keep) = (rewinding(args), choice.keep.clone());
+            match session.send(Input::Rewind(Rewind { turn, what, dry_run, keep, shown }))? {
+                InputReceipt::Rewound(undone) => Ok(undone.map(|undone| *undone)),
+                other => bail!("unexpected receipt: {other:?}"),
+            }
+        };
+        let plan = send(true, None)?;
+        let agreed = !choice.dry_run && plan.as_ref().is_none_or(review);
+        let shown = plan.as_ref().map(|plan| plan.outcomes.clone());
+        let undone = if agreed { send(false, shown)? } else { plan };
+        Ok((session.id().clone(), undone))
+    })
+}
+
+fn rewinding(args: &RewindArgs) -> Rewinding {
+    Rewinding { files: !args.conversation, conversation: !args.files }
+}
+
+fn rewind(
+    choice: &UndoChoice,
+    args: &RewindArgs,
+    turn: u32,
+    act: impl Fn(&UndoChoice, Review<'_>) -> Result<(SessionId, Option<Undone>)>,
+) -> Result<Code> {
+    let what = rewinding(args);
+    let rewound = reviewed(choice, &args.common, true, act)?;
     let Some((session, undone)) = rewound else { return Ok(Code::Failed) };
     let mut out = std::io::stdout().lock();
     let dry_run = args.common.dry_run;

@@ -21,12 +21,12 @@ impl Given {
     }
 }
 
-/// The prompt: the argument, what was piped in, or both.
-pub fn prompt(argument: Option<&str>) -> Result<Given, Wrong> {
+/// The prompt: the argument, what was piped in, or both. None: there is neither, and none is needed.
+pub fn prompt(argument: Option<&str>, is_needed: bool) -> Result<Option<Given>, Wrong> {
     let piped = match argument {
         _ if std::io::stdin().is_terminal() => String::new(),
-        // A pipe that somebody forgot to close must not hold up a prompt that is there already.
-        Some(_) if !is_ready() => {
+        // A pipe that somebody forgot to close must not hold up what can be done without it.
+        _ if (argument.is_some() || !is_needed) && !is_ready() => {
             warn(
                 "nothing came on standard input for 3 s; going on without it (close it with </dev/null)",
             );
@@ -37,10 +37,11 @@ pub fn prompt(argument: Option<&str>) -> Result<Given, Wrong> {
     let said = |text: &str| if text.trim().is_empty() { String::new() } else { text.to_owned() };
     let given = Given { typed: said(argument.unwrap_or_default()), piped: said(&piped) };
     match given.text().is_empty() {
-        true => {
+        true if is_needed => {
             Err(Wrong::Usage("there is no prompt. Give one: ostler -p \"…\", or pipe it in".into()))
         }
-        false => Ok(given),
+        true => Ok(None),
+        false => Ok(Some(given)),
     }
 }
 

@@ -16,7 +16,9 @@ impl<S: Sink> Output for JsonOutput<S> {
         self.frames.watch(envelope);
         match &envelope.event {
             Event::Finished(finished) => {
-                self.sink.print(&line(&self.frames.result(finished, envelope.at)))?;
+                let mut result = self.frames.result(finished, envelope.at);
+                result["requests"] = self.frames.requests().into();
+                self.sink.print(&line(&result))?;
             }
             // There is no place for these in the one object.
             Event::Notice { level: Level::Warning, notice } => {

@@ -39,6 +39,7 @@ mod plan;
 mod prefix;
 mod providers;
 mod repl;
+mod resume_alone;
 mod sandbox;
 mod sessions;
 mod skills;

@@ -29,6 +29,8 @@ use render::Weight;
 const NAME: &str = "anthropic_messages";
 const KEY: RenderKey = RenderKey::of(NAME);
 
+/// Which agent of a session asks, where it is not the session's own.
+const AGENT: &str = "x-claude-code-agent-id";
 const VERSION: &str = "2023-06-01";
 const LONGEST_REQUEST_ID: usize = 128;
 
@@ -62,6 +64,11 @@ impl Protocol for AnthropicMessages {
             && !options.betas.is_empty()
         {
             headers.insert("anthropic-beta", betas);
+        }
+        if let Ok(agent) = HeaderValue::from_str(&request.agent.to_string())
+            && !request.agent.is_root()
+        {
+            headers.insert(AGENT, agent);
         }
         let (name, prefix) = (&capabilities.model, BodyPrefix::of(request));
         let features = options.features().into_iter().map(options::BetaFeature::public).collect();

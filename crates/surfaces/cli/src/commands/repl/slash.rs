@@ -3,14 +3,14 @@
 use super::{Next, Repl, say};
 use crate::args::{Args, Command};
 use crate::commands::signals::Signals;
-use crate::commands::{self, cost, local, sessions, skills};
+use crate::commands::{self, cost, local, rewind, sessions, skills};
 use crate::exit::Code;
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use ostler::{ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
 
 const HELP: &str = "\
 /clear            start a new session
@@ -49,8 +49,9 @@ impl Repl<'_> {
             "/clear" | "/new" => self.switch(SessionChoice::New, "clear").await?,
             "/resume" => self.resume(rest).await?,
             "/fork" => {
-                let this = self.session.id().to_string();
-                self.switch(SessionChoice::Fork(Some(this)), "resume").await?;
+                let copy = self.session.fork(ForkPoint::End)?;
+                self.end("resume").await?;
+                self.go_on_with(copy)?;
             }
             "/rewind" if !rest.is_empty() => self.rewind(rest).await?,
             "/compact" => {
@@ -178,31 +179,34 @@ impl Repl<'_> {
         }
     }
 
-    /// The conversation goes back too, so the session is closed while its log is written by the command.
     async fn rewind(&mut self, turn: &str) -> Result<()> {
-        let this = self.session.id().to_string();
         let words = match turn.starts_with('-') {
             true => turn.to_owned(),
             false => format!("--to {turn}"),
         };
-        self.end("resume").await?;
-        let rewound = self.own("rewind", &words, true).await;
-        let options =
-            ostler::SessionOptions { log: SessionChoice::Resume(this), ..self.options.clone() };
-        let session = self.host.session(options)?;
-        self.go_on_with(session)?;
-        rewound
+        let Some(Command::Rewind(args)) = self.parsed("rewind", &words, true)?.command else {
+            bail!("this is not a command of a session");
+        };
+        printer::written().await?;
+        let _lent = terminal::lend();
+        rewind::run_in(&self.session, self.environment, &args)?;
+        self.session.announce();
+        Ok(())
     }
 
-    /// Runs a command of this program, as if it had been entered in the shell. The terminal is the command's meanwhile.
-    async fn own(&self, command: &str, rest: &str, of_session: bool) -> Result<()> {
+    fn parsed(&self, command: &str, rest: &str, of_session: bool) -> Result<Args> {
         let mut words = vec!["ostler".to_owned()];
         words.extend(command.split(' ').map(str::to_owned));
         words.extend(rest.split_whitespace().map(str::to_owned));
         if of_session {
             words.extend(["--session".to_owned(), self.session.id().to_string()]);
         }
-        let args = Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))?;
+        Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// Runs a command of this program, as if it had been entered in the shell. The terminal is the command's meanwhile.
+    async fn own(&self, command: &str, rest: &str, of_session: bool) -> Result<()> {
+        let args = self.parsed(command, rest, of_session)?;
         let allowed = matches!(
             args.command,
             Some(
