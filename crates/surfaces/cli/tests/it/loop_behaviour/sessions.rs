@@ -17,8 +17,8 @@ const AGAIN: [&str; 7] = [
     "bypassPermissions",
 ];
 const ID: &str = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
-const KEPT: &str = "What the model had said is kept, and it is told that it was interrupted; 130 is what a shell expects.";
-const TRUTH: &str = "The model learns the truth about every call it made: what ran, what may have run, what did not.";
+const KEPT: &str = "The partial answer is kept, and the model is told that it was interrupted; 130 is what a shell expects.";
+const TRUTH: &str = "The model learns what happened to each of its calls: it ran, it may have run, or it did not run.";
 
 pub fn rows() -> Vec<Row> {
     [interrupted(), terminated(), killed(), resumed()].into_iter().flatten().collect()
@@ -83,7 +83,7 @@ fn interrupted() -> Vec<Row> {
         .acting(|world, command| signalled(world, started(world, command), Signal::INT))
         .look(resumes_as)
         .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[ERR,note,again]`", 0)
-        .because("130 is what a shell expects of a program that was interrupted (Claude Code: 0 or 1, by chance)."),
+        .because("130 is what a shell expects of an interrupted program (Claude Code: 0 or 1, at random)."),
         Row::new(
             "sigint_retry",
             "429 and a long wait; SIGINT; then a new prompt",
@@ -93,7 +93,7 @@ fn interrupted() -> Vec<Row> {
             stopped(world, command.spawn().unwrap(), "api_retry", Signal::INT)
         })
         .claude(Requests::Unsaid, "", 0)
-        .because("As before."),
+        .because("The same."),
     ]
 }
 
@@ -109,12 +109,12 @@ fn terminated() -> Vec<Row> {
             .acting(|world, mut command| stopped(world, command.spawn().unwrap(), "three", Signal::TERM))
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
-            .because("It ends in order: everything is written, every call is answered, the reader gets its last line."),
+            .because("An orderly end: everything is recorded, every call has a result, and the reader gets its last line."),
         Row::new("sigterm_tool", "a call that lasts; SIGTERM; then a new prompt", then_ok(calls([lasting()])))
             .acting(|world, command| signalled(world, started(world, command), Signal::TERM))
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
-            .because("As before."),
+            .because("The same."),
     ]
 }
 
@@ -145,7 +145,7 @@ fn killed() -> Vec<Row> {
             })
             .look(resumes_as)
             .claude(Requests::Unsaid, "resumes as `u:[go,note] a:[note] u:[again]`", 0)
-            .because("Nothing is put into the model's mouth: both prompts stand there, and no answer between them."),
+            .because("Ostler does not invent an answer: both prompts are sent, with nothing in between."),
         Row::new("sigkill_tool", "a text and two calls, one is done; SIGKILL; then a new prompt", then_ok(one_done.call(name, input)))
             .acting(|world, command| {
                 let child = started(world, command);
@@ -168,7 +168,7 @@ fn killed() -> Vec<Row> {
             })
             .look(resumes_as)
             .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[res,note] a:[note] u:[again]`", 0)
-            .because("The real result is there and nothing else is needed."),
+            .because("The real result is there, and nothing else is needed."),
     ]
 }
 
