@@ -155,7 +155,7 @@ impl TestAgent {
         self
     }
 
-    /// Goes on with what another process left in its log.
+    /// Continues with what another process left in its log.
     pub fn resumed(mut self, entries: Vec<Entry>) -> Self {
         self.resumed = entries;
         self

@@ -1,4 +1,4 @@
-//! A session is put together: from options, what the host shares, and what its log holds.
+//! Builds a session from its options, what the host shares, and what its log contains.
 
 use crate::error::Error;
 use crate::hooks;
@@ -214,7 +214,7 @@ fn has_budget(host: &Host, options: &SessionOptions) -> Result<bool, Error> {
     }
 }
 
-/// A budget that nobody can compute must not look like one.
+/// A budget that cannot be computed must be an error.
 fn check_prices(has_budget: bool, choice: &ModelChoice, model: &dyn Model) -> Result<(), Error> {
     let models = [Some(&choice.primary), choice.fallback.as_ref()];
     match models.into_iter().flatten().find(|id| has_budget && model.info(id).price.is_none()) {

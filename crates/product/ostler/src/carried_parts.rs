@@ -1,4 +1,4 @@
-//! What is said again after a summary: the plan, the skills there are, and those in use.
+//! What is repeated after a summary: the plan, the skills there are, and those in use.
 
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, ResultPart};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
 
-/// Skills in use that are said again, and bytes of each.
+/// Skills in use that are repeated, and bytes of each.
 const SKILLS: usize = 3;
 const SKILL_BYTES: usize = 12_000;
 
@@ -71,7 +71,7 @@ fn in_use(view: &View, tools: &KnownTools) -> Vec<(String, String)> {
     found
 }
 
-/// What the harness or a call of the tool said. A file that looks like a skill is none.
+/// What the harness or a call of the tool said. A file that only looks like a skill does not count.
 fn said<'a>(block: &'a Block, calls: &HashSet<&CallId>) -> Vec<&'a str> {
     match block {
         Block::Text { text, meta: true } => vec![text.as_str()],

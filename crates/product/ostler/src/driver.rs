@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The end of a turn does not wait longer than this for the memory; what was begun goes on.
+/// The end of a turn does not wait longer than this for the memory; what was begun continues.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The only reader that a turn waits for: it runs no further than the driver has read. Other readers observe.

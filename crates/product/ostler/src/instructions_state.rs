@@ -166,7 +166,7 @@ impl InstructionsState {
 
 type Files = Vec<(PathBuf, InstructionKind)>;
 
-/// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
+/// What was said and is not among what always holds: that of nested files and rules, and what no longer applies.
 fn others(said: &KnownInstructions<'_>, standing: &LoadedInstructions) -> (Files, Files) {
     let held: HashSet<&Path> = standing.files.iter().map(|file| file.path.as_path()).collect();
     let left_out: HashSet<&Path> =
@@ -195,7 +195,7 @@ impl Carried for InstructionsState {
         let view = agent.map(|agent| agent.journal.conversation().0).unwrap_or_default();
         let files = self.all(&view).into_iter();
         let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
-        // The surroundings change more often and stand last.
+        // The environment change more often and stand last.
         let surroundings = environment(&self.workspace, self.mode(), &today());
         let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
         texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()

@@ -48,7 +48,7 @@ pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<
     Ok(policy)
 }
 
-/// A rule that would silently mean something else than it seems to is refused.
+/// A rule that would silently mean something other than it seems to is refused.
 fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     let tool = tool_of(text);
     let text = match ToolName::of(tool, &workspace.tools) {
@@ -101,7 +101,7 @@ pub(crate) fn check_tools(options: &SessionOptions, policy: &Policy) -> Result<V
             return Err(misspelt(name, meant));
         }
     }
-    // Said now and not by the first command, when work has been done already.
+    // Reported now rather than by the first command, when work has been done already.
     if tools.of_kind(ToolKind::Runs).any(|name| is_offered(name, options, policy)) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
@@ -178,7 +178,7 @@ pub(crate) fn tools(
         keeping,
         session: SessionParts { skills: Some(skills), memory, log: Some(log) },
     });
-    // Nobody takes the place of a tool that ships.
+    // A built-in tool cannot be replaced.
     let ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
     let more = options.more_tools.iter().filter(|tool| !ours.contains(&tool.spec().name));
     all.extend(more.cloned());

@@ -55,7 +55,7 @@ fn fork_source(text: Option<&str>) -> (Option<&str>, ForkPoint) {
 }
 
 /// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
-/// the newest of this folder.
+/// the newest of this directory.
 pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
     let mut opened = in_memory(&SessionChoice::New, cwd)?;
     let Some(home) = host.home() else { return Ok(opened) };
@@ -68,7 +68,7 @@ pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, 
     Ok(opened)
 }
 
-/// A memory that begins empty has no session to go on with.
+/// A memory that begins empty has no session to continue with.
 pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
     let id = match session {
         SessionChoice::New => fresh_id(),
@@ -92,7 +92,7 @@ pub(crate) fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
     }
 }
 
-/// Sessions of one folder, newest first.
+/// Sessions of one directory, newest first.
 pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error> {
     Ok(FileStore::new(home)?.list(cwd)?)
 }

@@ -1,4 +1,4 @@
-//! The memory beside the engine: brought along with a prompt, filled when a session ends.
+//! Memory in a session: searched for each prompt, filled when a turn or session ends.
 
 use crate::system::SystemClock;
 use ostler_core::event::Notice;
@@ -24,7 +24,7 @@ const MEANING: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Nor an endpoint for its vectors.
 const ENDPOINT: Duration = Duration::from_secs(2);
-const LATE: &str = "Found by words only: the meaning took too long.";
+const LATE: &str = "Found by words only: the search by meaning took too long.";
 
 /// An embedding endpoint of the usual form, instead of the model on this machine.
 #[derive(Clone)]
@@ -140,7 +140,7 @@ pub(crate) fn recall(
     Recalling { words, found, by_words, said }
 }
 
-/// Nothing of the conversation was summed up.
+/// Nothing of the conversation was summarized.
 fn is_whole(view: &View) -> bool {
     let first = SUMMARY.split("{carry}").next().unwrap_or(SUMMARY).trim_end();
     let summed_up = |block: &Block| matches!(block, Block::Text { text, meta: true } if text.starts_with(first));
@@ -166,7 +166,7 @@ pub(crate) async fn with_memories(recalling: Recalling, prompt: Message) -> (Mes
             let note = note.map(|text| Notice::MemoryByWords { text });
             (with_block(prompt, block), damage.chain(note).collect())
         }
-        // A prompt without its memories is better than none.
+        // Sending a prompt without memories is better than failing.
         Ok(Err(_)) => (prompt, Vec::new()),
         Err(_) => (prompt, vec![Notice::MemoryLate]),
     }
@@ -194,7 +194,7 @@ pub(crate) async fn learn(
     let session = journal.log().id().clone();
     let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
     let work = tokio::task::spawn_blocking(move || {
-        // Earlier ones may have been summed up.
+        // Earlier ones may have been summarized.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();
         let before = turns.saturating_sub(u32::try_from(prompts).unwrap_or(turns));
         let scene = LearningScene {

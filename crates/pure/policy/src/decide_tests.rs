@@ -197,7 +197,7 @@ fn a_reason_names_the_rule_or_the_thing() {
             say("Edit", write("/ws/src/a"), &denied, Mode::Default),
             "allow the allow rule Edit(./src/**) covers it",
         ),
-        (say("Edit", write("/ws/a"), &none, Mode::Plan), "deny plan mode changes nothing"),
+        (say("Edit", write("/ws/a"), &none, Mode::Plan), "deny plan mode allows no changes"),
         (
             say("Edit", write("/ws/a"), &none, Mode::BypassPermissions),
             "allow permissions are bypassed",
@@ -365,7 +365,7 @@ proptest! {
         let mut stricter = rules.clone();
         stricter.deny.push(Rule::parse(more, &workspace()).unwrap());
         let (before, after) = (verdict(tool, &access, &rules, mode), verdict(tool, &access, &stricter, mode));
-        // A rule about something below a folder asks about the folder.
+        // A rule about something below a directory asks about the directory.
         let stricter = after == "deny" || (after == "ask" && before == "allow");
         prop_assert!(stricter || after == before, "{before} became {after}");
     }

@@ -142,7 +142,7 @@ impl SettingsReading<'_> {
             "providers" if value.is_null() => return Ok(()),
             // Whoever names a provider learns everything that is sent to a model.
             "providers" if matches!(self.tier, Tier::Project | Tier::Local) => {
-                self.warn(value.line(), "a project may not name providers, ignored");
+                self.warn(value.line(), "a project cannot set providers, ignored");
                 return Ok(());
             }
             "providers" => {

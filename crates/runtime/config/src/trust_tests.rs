@@ -302,7 +302,7 @@ fn links_out_of_the_project_are_refused() {
     };
     let wanted = [stray("ws/.claude/settings.json"), stray("ws/.claude/settings.local.json")];
     assert_eq!(loaded.notices, wanted);
-    // A folder that leads out is no better, and one outside with a like name is outside.
+    // A directory that leads out is no better, and one outside with a like name is outside.
     let ground = ConfigGround::new();
     fs::remove_dir(ground.path("ws/.claude")).unwrap();
     fs::create_dir(ground.path("ws2")).unwrap();

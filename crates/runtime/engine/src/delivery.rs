@@ -1,4 +1,4 @@
-//! What arrived during a turn enters the conversation: before a request, as one message.
+//! Delivers what arrived during a turn: before a request, as one message.
 
 use crate::hooks::Refused;
 use crate::run::Turn;
@@ -28,7 +28,7 @@ impl Turn {
             }
         }
         let message = Message::User { content };
-        // What has nothing in it would be offered for ever.
+        // An empty item would be offered forever.
         if !ids.is_empty() && state.view.clone().push(message.clone()).is_none() {
             refused.append(&mut ids);
         }

@@ -1,4 +1,4 @@
-//! Where a turn tells its hooks: at its beginning, before and after calls, at its end.
+//! Where a turn calls its hooks: at its beginning, before and after calls, at its end.
 
 use crate::agent::Agent;
 use crate::run::Turn;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How often stop hooks may keep one turn going.
 const MOST_STOPS: u32 = 8;
 
-/// Whom a session tells, and whether it has told of its beginning.
+/// The hooks of a session, and whether its start was reported.
 pub struct HookDesk {
     hooks: Arc<dyn Hooks>,
     source: Mutex<Option<String>>,
@@ -39,7 +39,7 @@ impl HookDesk {
         events.into_iter().any(|event| self.listens(event, Some(tool)))
     }
 
-    /// A hook that panics has not run.
+    /// A hook that panics counts as not run.
     pub(crate) async fn fire(&self, event: HookEvent) -> Heard {
         let name = event.name();
         let fired = AssertUnwindSafe(async { self.hooks.fire(event).await }).catch_unwind().await;
@@ -83,7 +83,7 @@ impl Agent {
     }
 }
 
-/// Words of a person that are not to be answered.
+/// A prompt that a hook blocked.
 pub(crate) enum Refused {
     By(String),
     Interrupted,

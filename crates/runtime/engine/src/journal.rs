@@ -1,7 +1,8 @@
 //! Which fact is written when, and when it is forced to the disk.
 //!
-//! Forced at four points: a prompt or an item of the inbox is admitted; an answer with a changing call is sealed; a changing call starts; a
-//! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
+//! Forced at four points: a prompt or an item of the inbox is admitted; an answer with a changing call is sealed; a
+//! changing call starts; a turn ends. Everything else survives the death of the process because it was written, but may
+//! be lost in a power failure.
 
 use crate::sync_pool::SyncPool;
 use ostler_core::context::CarryOver;
@@ -59,7 +60,7 @@ impl Journal {
         Journal::resumed(log, blobs, clock, session)
     }
 
-    /// Goes on with what the log was folded to.
+    /// Continues with what the log was folded to.
     pub fn resumed(
         log: Arc<dyn SessionLog>,
         blobs: Arc<dyn Blobs>,
@@ -113,7 +114,7 @@ impl Journal {
         (session.view.clone(), session.pending().clone(), session.turns)
     }
 
-    /// The last turn can go on where the log ends: calls of its last answer wait to be settled.
+    /// The last turn can continue where the log ends: calls of its last answer wait to be settled.
     pub fn has_open_calls(&self) -> bool {
         !self.mirror().session.view.open_calls().is_empty()
     }
@@ -132,7 +133,7 @@ impl Journal {
         self.mirror().session.control.clone()
     }
 
-    /// Records what the session goes on with.
+    /// Records what the session continues with.
     ///
     /// # Errors
     /// If the log refuses it.
@@ -229,7 +230,7 @@ impl Journal {
         })
     }
 
-    /// A new turn may find the disk mended.
+    /// A new turn may succeed again, for example if there is disk space again.
     pub(crate) fn try_again(&self) {
         self.mirror().broken = None;
     }
@@ -274,8 +275,8 @@ impl Journal {
         self.mirror().session.view = view.clone();
     }
 
-    /// Waits for the disk without holding up anything else. One at a time and in the order asked, so that no call goes
-    /// on beside a refusal; who had to wait may find that the sync before took its entries along.
+    /// Waits for the disk without blocking anything else. One at a time and in the order asked, so that no call goes on
+    /// beside a refusal; who had to wait may find that the sync before took its entries along.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
         let wanted = self.mirror().written;
         let mut synced = self.synced.lock().await;

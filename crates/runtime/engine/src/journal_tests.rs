@@ -58,7 +58,7 @@ fn nothing_is_kept_that_grows_with_every_round() {
     assert!(size(&mirror.session) < size(&Session::default()) + 200, "{:?}", mirror.session);
 }
 
-/// A session that is summed up again and again holds one window of its conversation, however many there were.
+/// A session that is summarized again and again holds one window of its conversation, however many there were.
 #[test]
 fn what_is_summed_up_is_not_kept() {
     let place = Arc::new(Nowhere(SessionId::new("s")));

@@ -62,12 +62,12 @@ impl Turn {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break,
-                // What runs goes on; the rest is skipped.
+                // What runs continues; the rest is skipped.
                 () = inbox.steered(), if !self.tools.redirected => self.tools.redirected = true,
                 happened = self.tools.happened() => self.tell(happened).await?,
             }
         }
-        // An interrupt and an end leave nothing to go on with; what a person wants instead comes first, too.
+        // An interrupt and an end leave nothing to continue with; what a person wants instead comes first, too.
         let goes_on = !self.interrupt.is_cancelled() && !self.tools.redirected;
         self.tools.deferred &= goes_on && self.tools.ended_by.is_none();
         self.tools.stop().await;

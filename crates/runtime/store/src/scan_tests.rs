@@ -332,7 +332,7 @@ fn lines_out_of_place_cost_no_others() {
     assert!(told.contains("entry 5 occurs again"), "{told}");
 }
 
-/// What a boundary stands for stays summed up wherever its lines are; what follows it is kept.
+/// What a boundary stands for stays summarized wherever its lines are; what follows it is kept.
 #[test]
 fn lines_out_of_place_around_a_boundary() {
     let mut all = entries(5);

@@ -154,7 +154,7 @@ pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot>
     if pairs.is_empty() {
         return session.snapshots.clone();
     }
-    // What is no longer kept cannot be gone back to.
+    // What is no longer stored cannot be gone back to.
     let diffs = store.diffs(&pairs).unwrap_or_default();
     let mut all = Vec::new();
     let mut file_tools = session.snapshots.iter().cloned();

@@ -1,4 +1,4 @@
-//! What was learnt from what is undone is not offered any more; with a redo it is again.
+//! What was learned from what is undone is not offered any more; with a redo it is again.
 
 use super::note::Note;
 use super::{Desk, UndoChoice, calls};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Undoes the last undo or rewind.
 ///
 /// # Errors
-/// If nothing was undone, a command runs, or the session whose conversation would go on is open elsewhere.
+/// If nothing was undone, a command runs, or the session whose conversation would continue is open elsewhere.
 pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     let Readiness { desk, finished, mut notices } = ready(choice, None)?;
     if let Some(finished) = finished.filter(|finished| finished.note.redo) {
@@ -31,8 +31,7 @@ pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     };
     let goes_on = desk.goes_on(&note);
     if last.rewound.is_some() && !goes_on {
-        notices
-            .push("The conversation went on since it was taken back, and stays as it is.".into());
+        notices.push("The conversation has continued since the rewind and stays as it is.".into());
     }
     // Opened first: if somebody else writes it, nothing is done at all.
     let log = desk.log_to_go_on(choice, &note)?;

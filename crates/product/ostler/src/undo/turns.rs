@@ -21,7 +21,7 @@ pub struct TurnLine {
     pub calls: usize,
     /// The files that they changed; none if that is no longer known.
     pub files: Option<usize>,
-    /// The conversation can go back there. Otherwise it was summed up since, and only files can.
+    /// The conversation can go back there. Otherwise it was summarized since, and only files can.
     pub conversation: bool,
 }
 

@@ -205,7 +205,7 @@ pub async fn a_steer_reaches_the_model_once() {
     assert!(!world.project().join("never").exists());
     assert!(world.told(1).contains("redirected"), "{}", world.told(1));
 
-    // While a command runs: it goes on, and the next request has it.
+    // While a command runs: it continues, and the next request has it.
     let command = "mkfifo gate; cat gate > /dev/null; echo over";
     let answer = calls([("Bash", json!({ "command": command }))]);
     let world = World::new(Script::new().answer(answer).answer(text("ok")));

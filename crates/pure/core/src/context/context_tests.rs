@@ -1,4 +1,4 @@
-//! What holds for every session and every cut.
+//! What applies to every session and every cut.
 
 use super::boundary::Draft;
 use super::story::{is_seam, newest};

@@ -1,4 +1,4 @@
-//! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
+//! Folds entries into a session, so that a resumed session equals one that never stopped.
 
 use super::entry::Entry;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
@@ -19,7 +19,7 @@ use crate::view::View;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a log says, folded.
+/// The state that a log folds to.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub id: Option<SessionId>,
@@ -35,7 +35,7 @@ pub struct Session {
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
     pub title: String,
-    /// What was carried on when the conversation was last summed up.
+    /// What was carried on when the conversation was last summarized.
     pub carry: CarryOver,
     /// The newest request, for the first one of the next process.
     pub trail: Trail,
@@ -50,9 +50,9 @@ pub struct Session {
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
-    /// Where each turn began; none where it was summed up since.
+    /// Where each turn began; none where it was summarized since.
     begun: Vec<Option<Begun>>,
-    /// What rewinds cut off, newest last, until the conversation goes on.
+    /// What rewinds cut off, newest last, until the conversation continues.
     cut_off: Vec<CutOff>,
 }
 
@@ -235,7 +235,7 @@ impl Session {
     }
 
     fn finished(&mut self, result: Block, seen: Vec<Seen>) {
-        // A deferred call that is answered: the turn goes on.
+        // A deferred call that is answered: the turn continues.
         self.ended = self.ended.filter(|ended| *ended != Terminal::ToolDeferred);
         if let Block::ToolResult { id, .. } = &result {
             self.questions.retain(|had| had.call != *id);
@@ -245,7 +245,7 @@ impl Session {
     }
 
     fn end(&mut self, terminal: Terminal) {
-        // A deferred call is neither run nor answered: the turn goes on there when it is resumed.
+        // A deferred call is neither run nor answered: the turn continues there when it is resumed.
         if terminal != Terminal::ToolDeferred {
             self.settle();
         }
@@ -286,7 +286,7 @@ impl Session {
         self.view.push(message);
     }
 
-    /// Of an undo the model is told once, whatever becomes of the message later.
+    /// The model is told of an undo once, whatever happens to the message later.
     fn told(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));
@@ -301,7 +301,7 @@ impl Session {
         self.view.push(Message::meta(prompt_texts::LOST_PROMPT));
     }
 
-    /// Lists of what happened that only a new process reads. The log has them; a session that goes on for days would
+    /// Lists of what happened that only a new process reads. The log has them; a session that continues for days would
     /// fill the memory with them.
     pub fn forget_history(&mut self) {
         self.snapshots = Vec::new();
@@ -406,7 +406,7 @@ impl Session {
         self.measured = Some(Measured::Estimated { tokens, items });
     }
 
-    /// All that counts of what came before stands in the boundary.
+    /// The boundary contains everything that still matters of what came before.
     fn begin_at(&mut self, boundary: Boundary) {
         self.settle();
         self.view = boundary.view();
@@ -453,7 +453,7 @@ impl Session {
     }
 }
 
-/// The conversation is another one after this than before.
+/// The conversation changes here, so what was derived from it is reset.
 fn goes_on(entry: &Entry) -> bool {
     matches!(
         entry,

@@ -62,7 +62,7 @@ fn a_rewind_can_be_taken_back_until_the_conversation_goes_on() {
     assert_eq!((once.turns, once.can_undo_rewind()), (2, true));
     // It can be rewound again as if nothing had been.
     assert_eq!(with(vec![rewound(2), back(), rewound(3)]).turns, 2);
-    // What was said since is not thrown away.
+    // What was said since is not discarded.
     let on = with(vec![rewound(2), prompt("on")]);
     assert!(!on.can_undo_rewind());
     let more = with(vec![rewound(2), prompt("on"), back()]);

@@ -1,4 +1,4 @@
-//! What was summed up or told in short is not gone back to.
+//! What was summarized or told in short is not gone back to.
 
 use super::*;
 use crate::context::{Made, Receipt, Trigger};

@@ -1,4 +1,4 @@
-//! `next` says what to do, `advance` absorbs what happened. Both are pure.
+//! `next` says what to do, `advance` processes what happened. Both are pure.
 //!
 //! Control never depends on what a message says, only on whether calls are open: that is what makes the
 //! exhaustive walk over control states a proof.
@@ -54,7 +54,7 @@ pub enum Outcome {
     },
     /// The user stopped a step that has nothing to hand over.
     Interrupted,
-    /// A fact could not be written: we do not go on without memory.
+    /// A fact could not be recorded, so the turn must not continue.
     StoreFailed,
 }
 
@@ -119,7 +119,7 @@ pub struct Advance {
 pub enum Fact {
     /// The answer belongs to the conversation now.
     Answered(Arc<ViewItem>),
-    /// The answer was thrown away; readers forget what they drew.
+    /// The answer was discarded; readers remove what they displayed.
     Dropped,
     /// The harness itself added a message.
     Noted(Arc<ViewItem>),
@@ -218,7 +218,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The ways round that throw the answer away, each at most as often as its bound says.
+    /// The reasons to continue that discard the answer, each at most as often as its limit says.
     fn way_round_without_this_answer(&mut self, end: SampleEnd) -> Option<Drop> {
         let (recovery, limits) = (&mut self.state.recovery, self.limits);
         match end {
@@ -404,7 +404,7 @@ impl Turn<'_> {
         self.to(Phase::Prepare)
     }
 
-    /// Whatever the way out, the history is valid and the model will know that it was stopped.
+    /// However the turn ends, the history is valid and the model will know that it was stopped.
     fn done(mut self, terminal: Terminal) -> Advance {
         // Calls that were being settled may have run; elsewhere none can have started.
         let why = match self.state.phase {

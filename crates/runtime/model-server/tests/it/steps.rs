@@ -169,7 +169,7 @@ fn code_that_fails_is_recorded() {
     assert_eq!(
         server.rejected(),
         [
-            "the code that computes this reply has panicked",
+            "the code that computes this reply panicked",
             "the computed reply cannot be sent: the reply has 0 events `nothing`, so there is no number 1"
         ]
     );

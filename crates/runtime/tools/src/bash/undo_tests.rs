@@ -11,7 +11,7 @@ use std::fs;
 fn what_undo_does_not_keep_is_named() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().canonicalize().unwrap().join("ws");
-    // More files than are kept of a build folder.
+    // More files than are kept of a build directory.
     let modules = root.join("node_modules");
     fs::create_dir_all(&modules).unwrap();
     for number in 0..2_001 {

@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A folder with some links; `$` in the tables stands for its path.
+/// A directory with some links; `$` in the tables stands for its path.
 fn scene() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
@@ -52,7 +52,7 @@ fn paths_lead_where_the_kernel_would_go() {
         ("abs", "$/out/s"),
         ("chain", "$/out/s"),
         ("dir/sub/new", "$/out/sub/new"),
-        // `..` behind a link leaves the link's target, not the folder the link stands in.
+        // `..` behind a link leaves the link's target, not the directory the link stands in.
         ("dir/../ws/a", "$/ws/a"),
         ("dir/../out/s", "$/out/s"),
         ("dangling", "$/ws/nowhere/x"),

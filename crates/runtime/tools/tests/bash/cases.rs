@@ -416,7 +416,7 @@ async fn git_does_not_look_into_submodules() {
 }
 
 async fn proved_programs_are_not_those_of_the_workspace() {
-    // A folder of the workspace stands first in the path.
+    // A directory of the workspace stands first in the path.
     let desk = desk();
     let fake = desk.write("bin/ls", "#!/bin/sh\necho fake\n");
     fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

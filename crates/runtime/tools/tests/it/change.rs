@@ -73,8 +73,7 @@ async fn an_edit_that_still_fits_is_made_and_the_other_change_told() {
     let done = desk.ok("Edit", edit("three", "four", false)).await;
     assert_eq!(
         done,
-        "Updated f:\n  1\tone\n  2\tTWO\n- 3\tthree\n+ 3\tfour\n[f had been changed by something else since you \
-         read it; that is kept. What had changed:]\n  1\tone\n- 2\ttwo\n+ 2\tTWO\n  3\tthree"
+        "Updated f:\n  1\tone\n  2\tTWO\n- 3\tthree\n+ 3\tfour\n[f had been changed by something else since you read it. Those changes are kept:]\n  1\tone\n- 2\ttwo\n+ 2\tTWO\n  3\tthree"
     );
     assert_eq!(desk.read("f"), "one\nTWO\nfour\n");
     // Its own changes are what it knows; the next one from elsewhere is told of again.

@@ -47,7 +47,7 @@ async fn b21_a_closed_workspace_gives_clear_errors() {
     has(&desk.ok("Glob", json!({"pattern": "*"})).await, "could not be read");
     set_mode(&desk.root, 0o755);
 
-    // A file nobody may read, one nobody may write, a folder nobody may write to.
+    // A file nobody may read, one nobody may write, a directory nobody may write to.
     set_mode(&desk.root.join("f"), 0o000);
     has(
         &desk.err("Read", json!({"file_path": "f"})).await,
@@ -96,7 +96,7 @@ async fn b26_a_dropped_write_leaves_the_old_or_the_new_content() {
 async fn b26_a_killed_write_leaves_the_old_or_the_new_content() {
     let (a, b) = ("a".repeat(300_000), "b".repeat(300_000));
     if children::is_child() {
-        // Goes on until it is killed; the parent looks at this folder.
+        // Continues until it is killed; the parent looks at this directory.
         let desk = desk();
         std::os::unix::fs::symlink(children::argument(), desk.root.join("out")).unwrap();
         for content in [&a, &b].into_iter().cycle() {

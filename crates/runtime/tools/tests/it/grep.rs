@@ -148,7 +148,7 @@ async fn what_may_not_be_read_is_left_out_of_a_tree() {
     desk.write("deep/.secret", "key 2\n");
     for mode in ["content", "files_with_matches", "count"] {
         let found = desk.ok("Grep", json!({"pattern": "key", "output_mode": mode})).await;
-        has(&found, "[2 files left out: reading them needs the user's consent.]");
+        has(&found, "[2 files left out: reading them needs the user's approval.]");
         assert!(found.starts_with('a') && !found.contains("secret"), "{found}");
     }
     let none = desk.ok("Grep", json!({"pattern": "key", "path": "deep"})).await;

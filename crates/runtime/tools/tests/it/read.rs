@@ -72,7 +72,7 @@ async fn odd_content_is_told() {
     desk.write("crlf.txt", "a\r\nb\r\n");
     assert_eq!(
         desk.ok("Read", json!({"file_path": "crlf.txt"})).await,
-        "1\ta\n2\tb\n3\t\n[Lines end with CR LF; Edit keeps that.]"
+        "1\ta\n2\tb\n3\t\n[Lines end with CRLF; Edit keeps that.]"
     );
     desk.write("data.bin", b"\x7fELF\0\0");
     has(

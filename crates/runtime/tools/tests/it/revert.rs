@@ -23,7 +23,7 @@ async fn step_by_step_to_the_beginning() {
     let text = desk.ok("Revert", json!({"file_path": "f"})).await;
     assert_eq!(
         text,
-        "Reverted 1 change of f: its former content is back (2 lines). 2 earlier changes can still be undone."
+        "Reverted 1 change of f: its previous content was restored (2 lines). 2 earlier changes can still be undone."
     );
     assert_eq!(desk.read("f"), "b\nb\n");
     revert(&desk, 1).await;
@@ -115,7 +115,7 @@ async fn changed_since_is_refused_with_a_note() {
         has(&refused, "Not reverted: f was changed by something else");
         assert_eq!(desk.read("f"), "theirs");
     }
-    // The model reads it and goes on: its own change can be undone, theirs stays.
+    // The model reads it and continues: its own change can be undone, theirs stays.
     desk.ok("Read", json!({"file_path": "f"})).await;
     write(&desk, "c").await;
     let text = revert(&desk, 3).await;

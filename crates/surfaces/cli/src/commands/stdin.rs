@@ -28,7 +28,7 @@ pub fn prompt(argument: Option<&str>) -> Result<Given, Wrong> {
         // A pipe that somebody forgot to close must not hold up a prompt that is there already.
         Some(_) if !is_ready() => {
             warn(
-                "nothing came on standard input for 3 s; going on without it (close it with </dev/null)",
+                "nothing arrived on standard input for 3 s; continuing without it (close it with </dev/null)",
             );
             String::new()
         }

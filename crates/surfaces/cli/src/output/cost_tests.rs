@@ -51,8 +51,7 @@ fn only_what_happened_is_said() {
     assert_eq!(said(|_| {}), [] as [&str; 0]);
     assert_eq!(said(|total| total.failed = 1), ["1 request failed and cost nothing."]);
     assert_eq!(said(|total| total.dropped = 2), ["2 requests broke off."]);
-    let lost =
-        "2 requests of processes that died are counted at what was reserved for them, $0.1300.";
+    let lost = "2 requests of processes that died are counted at the reserved amount, $0.1300.";
     assert_eq!(said(|total| (total.lost, total.lost_cost) = (2, 0.13)), [lost]);
     for (amount, shown) in [(-0.0, "$0.0000"), (-0.000_01, "$0.0000"), (-0.5, "-$0.5000")] {
         assert_eq!(dollars(amount), shown);

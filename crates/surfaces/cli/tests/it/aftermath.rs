@@ -33,7 +33,7 @@ fn outside(folder: &Path, script: &str) -> String {
 const PLANT: &str = "git init -q sub && printf '#!/bin/sh\\ntouch %s/canary\\n' \"$PWD\" > sub/evil && \
     chmod +x sub/evil && git -C sub config core.fsmonitor ./evil\n";
 
-/// The exploit: the user looks at the folder.
+/// The exploit: the user looks at the directory.
 fn canary(world: &World) -> bool {
     outside(&world.project().join("sub"), "git status; git diff");
     world.project().join("canary").exists()

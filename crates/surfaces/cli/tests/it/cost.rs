@@ -214,7 +214,7 @@ fn a_killed_run_leaves_its_reservation() {
     assert_eq!(told["budgets"][0]["spent_usd"], 0.0);
 }
 
-/// After a turn each budget says how far it goes on; of two sums for the day the smaller counts.
+/// After a turn each budget says how far it continues; of two sums for the day the smaller counts.
 #[test]
 fn a_turn_says_how_its_budgets_stand() {
     let world = World::new(Script::new().answer(text("a".repeat(400))).forever());
@@ -269,7 +269,7 @@ fn the_cache_alarm_works_from_run_to_run() {
     assert_eq!(alarms(&["--continue"]), [] as [&str; 0]);
     let other = ["--continue", "--append-system-prompt", "Be brief."];
     let told = alarms(&other);
-    assert!(told.len() == 1 && told[0].contains("of the system text changed"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("of the system prompt changed"), "{told:?}");
     assert_eq!(alarms(&other), [] as [&str; 0], "the same again is no change");
     let ran = world.run(&["-p", "/compact", "--continue"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

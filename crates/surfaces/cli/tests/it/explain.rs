@@ -81,7 +81,7 @@ fn world() -> World {
     let mut git = Command::new("git");
     assert!(git.args(["init", "-q"]).current_dir(world.project()).status().unwrap().success());
     symlink(".env", world.project().join("notes.md")).unwrap();
-    // More than undo keeps of a build folder.
+    // More than undo keeps of a build directory.
     let big = std::fs::File::create(world.file("target/file", "")).unwrap();
     big.set_len(40 << 20).unwrap();
     world

@@ -1,4 +1,4 @@
-//! What is remembered across sessions: learnt at the end, brought along, kept and forgotten on request.
+//! What is remembered across sessions: learned at the end, brought along, kept and forgotten on request.
 
 use crate::support::{Ran, World};
 use ostler_model_server::{Script, text};
@@ -119,7 +119,7 @@ fn the_command_line() {
     assert!(!world.home().join("models").exists());
 }
 
-/// Neither stops a session: it goes on, says so in one line, and what it learns is kept.
+/// Neither stops a session: it continues, says so in one line, and what it learns is kept.
 #[test]
 fn a_damaged_memory_stops_no_session() {
     let world = World::new(Script::new().answer(text("ok")).forever());
@@ -142,7 +142,7 @@ fn a_damaged_memory_stops_no_session() {
     assert_eq!(kept[0]["text"], "Never push on Friday.");
 }
 
-/// Said once, though it is met when a prompt is read and when it is learnt from.
+/// Said once, though it is met when a prompt is read and when it is learned from.
 #[test]
 fn a_memory_that_cannot_be_used_is_told_once() {
     let world = World::new(Script::new().answer(text("ok")).forever());

@@ -394,7 +394,7 @@ fn no_other_configuration_of_git_is_left_behind() {
     assert!(world.project().join("evil/HEAD").exists(), "it ran");
 }
 
-/// Git works in a folder of a repository and in a linked worktree, and sees the files around.
+/// Git works in a directory of a repository and in a linked worktree, and sees the files around.
 #[test]
 fn git_works_where_its_folder_lies_outside() {
     let world = World::new(Script::new());

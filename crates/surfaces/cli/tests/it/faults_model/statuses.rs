@@ -55,7 +55,7 @@ fn a04_timeout_and_conflict() {
     }
 }
 
-/// A summary once, and not again when that was not enough; at the very beginning there is nothing to sum up.
+/// A summary once, and not again when that was not enough; at the very beginning there is nothing to summarize.
 #[test]
 fn a05_request_too_large() {
     summed_up_at_most_once(&status(413), "413");
@@ -174,7 +174,7 @@ fn a40_prompt_too_long() {
         .says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
 }
 
-/// After some work the provider refuses, for a while or for ever: requests and summaries are counted.
+/// After some work the provider refuses, for a while or forever: requests and summaries are counted.
 fn summed_up_at_most_once(refusal: &Reply, words: &str) {
     let worked = ["next_turn"; 4];
     let summed = [worked.as_slice(), &["reactive_compact_retry"]].concat();

@@ -99,7 +99,7 @@ fn b37_without_a_person_a_question_is_a_refusal() {
         assert_eq!(ran.code, Some(4), "{tool}: {ran:?}");
         let Told { text, is_error } = results(&world).pop().unwrap();
         assert!(
-            is_error && text.starts_with("Permission refused: ") && text.contains(why),
+            is_error && text.starts_with("Permission denied: ") && text.contains(why),
             "{text}"
         );
         assert!(

@@ -7,8 +7,7 @@ use serde_json::json;
 
 const EXTRACT: &str = "If the model returns no summary, one is built from the messages: a failed request must not lose a conversation.";
 const EXTRACT_TOO_LONG: &str = "If the model returns no summary, one is built from the messages; the turn ends because the request is still too long.";
-const PROACTIVE: &str =
-    "The size of the window is known, so Ostler compacts before the provider has to reject a request.";
+const PROACTIVE: &str = "The size of the window is known, so Ostler compacts before the provider has to reject a request.";
 const TOO_SOON: &str = "The threshold is the smaller of 92 % of the window and the window minus 33000 tokens; here it is 460000.";
 const IN_PIECES: &str =
     "Claude Code summarizes less; Ostler summarizes everything that has to go, in pieces that fit.";
@@ -31,7 +30,7 @@ fn summary() -> Match {
     Match::last_user("is about to be replaced by what you write now")
 }
 
-/// A call whose result is worth summing up, each another.
+/// A call whose result is worth summarizing, each another.
 fn call(n: usize) -> Reply {
     calls([("Bash", json!({ "command": format!("echo {n}; seq 1 400") }))])
 }
@@ -95,7 +94,9 @@ fn refused() -> Vec<Row> {
             "2 calls, too long, a summary, text",
             after(2).answer(too_long()).answer(text("so far")).answer(text("done")),
         )
-        .look(|world, ran| format!("{}; continues as {}", summarized(world, ran), last_shape(world)))
+        .look(|world, ran| {
+            format!("{}; continues as {}", summarized(world, ran), last_shape(world))
+        })
         .claude(5, "summarized; continues as `u:[summary] a:[U] u:[res]`", 0)
         .because(LAST_PROMPT),
         Row::new(

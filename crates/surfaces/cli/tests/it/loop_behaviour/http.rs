@@ -10,8 +10,7 @@ const PNG: &[u8] = &[
     0, 0, 31, 21, 196, 137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 218, 99, 100, 248, 207, 80, 15, 0, 3,
     134, 1, 128, 90, 52, 125, 107, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
-const NOTHING_TO_GAIN: &str =
-    "There is nothing a summary could leave out: only a single prompt, or calls with hardly any output.";
+const NOTHING_TO_GAIN: &str = "There is nothing a summary could leave out: only a single prompt, or calls with hardly any output.";
 const STAYS: &str = "A rejected credential stays rejected: a retry only delays the error message.";
 const NO_PLAIN: &str =
     "The model does not exist, and a request without streaming does not change that.";

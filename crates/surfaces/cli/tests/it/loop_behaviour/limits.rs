@@ -4,7 +4,8 @@ use super::row::Row;
 use ostler_model_server::{Reply, Script, UsageNumbers, calls, text};
 use serde_json::json;
 
-const CODE: &str = "Reaching a limit has its own exit code, so that a script can distinguish it from a failure.";
+const CODE: &str =
+    "Reaching a limit has its own exit code, so that a script can distinguish it from a failure.";
 
 /// Half a dollar and a little, at the scripted model's prices.
 fn dear(reply: Reply) -> Reply {

@@ -210,7 +210,7 @@ fn calls(world: &World) -> String {
     joined(&[&part(finished.len() - bad, "ok"), &part(bad, "failed")]).replace("; ", ", ")
 }
 
-/// The messages of a request, in short. The surroundings before the first prompt are left out.
+/// The messages of a request, in short. The environment before the first prompt are left out.
 pub fn shape(request: &Recorded) -> String {
     let message = |message: &Value| {
         let who = if message["role"] == "assistant" { "a" } else { "u" };

@@ -1,4 +1,4 @@
-//! Signals, crashes, and sessions that go on.
+//! Signals, crashes, and sessions that continue.
 
 use super::row::{Requests, Row, last_shape};
 use crate::support::{Ran, World, finish, read_until, signal, unique_sleep, until, wait};
@@ -118,7 +118,7 @@ fn terminated() -> Vec<Row> {
     ]
 }
 
-/// Kills the run and gives back the one that goes on.
+/// Kills the run and gives back the one that continues.
 fn killed_and_resumed(world: &World, mut child: Child) -> Ran {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -145,30 +145,46 @@ fn killed() -> Vec<Row> {
             })
             .look(resumes_as)
             .claude(Requests::Unsaid, "resumes as `u:[go,note] a:[note] u:[again]`", 0)
-            .because("Ostler does not invent an answer: both prompts are sent, with nothing in between."),
-        Row::new("sigkill_tool", "a text and two calls, one is done; SIGKILL; then a new prompt", then_ok(one_done.call(name, input)))
-            .acting(|world, command| {
-                let child = started(world, command);
-                until("the first result is written", || world.entries().iter().any(|fact| fact["fact"] == "call_finished"));
-                killed_and_resumed(world, child)
-            })
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[T,U] u:[res,note] a:[note] u:[again]`", 0)
-            .because(TRUTH),
-        Row::new("sigkill_two_tools", "two calls, none is done; SIGKILL; then a new prompt", then_ok(both_last))
-            .acting(|world, command| killed_and_resumed(world, started(world, command)))
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[T] u:[again]`", 0)
-            .because(TRUTH),
-        Row::new("resume_at_tool_end", "a call is done, the model is being asked; SIGKILL; then a new prompt", waits)
-            .acting(|world, mut command| {
-                let child = command.spawn().unwrap();
-                wait(world.server.wait_for_requests(2, crate::support::PATIENCE)).unwrap();
-                killed_and_resumed(world, child)
-            })
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[res,note] a:[note] u:[again]`", 0)
-            .because("The real result is there, and nothing else is needed."),
+            .because(
+                "Ostler does not invent an answer: both prompts are sent, with nothing in between.",
+            ),
+        Row::new(
+            "sigkill_tool",
+            "a text and two calls, one is done; SIGKILL; then a new prompt",
+            then_ok(one_done.call(name, input)),
+        )
+        .acting(|world, command| {
+            let child = started(world, command);
+            until("the first result is written", || {
+                world.entries().iter().any(|fact| fact["fact"] == "call_finished")
+            });
+            killed_and_resumed(world, child)
+        })
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[T,U] u:[res,note] a:[note] u:[again]`", 0)
+        .because(TRUTH),
+        Row::new(
+            "sigkill_two_tools",
+            "two calls, none is done; SIGKILL; then a new prompt",
+            then_ok(both_last),
+        )
+        .acting(|world, command| killed_and_resumed(world, started(world, command)))
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[T] u:[again]`", 0)
+        .because(TRUTH),
+        Row::new(
+            "resume_at_tool_end",
+            "a call is done, the model is being asked; SIGKILL; then a new prompt",
+            waits,
+        )
+        .acting(|world, mut command| {
+            let child = command.spawn().unwrap();
+            wait(world.server.wait_for_requests(2, crate::support::PATIENCE)).unwrap();
+            killed_and_resumed(world, child)
+        })
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[res,note] a:[note] u:[again]`", 0)
+        .because("The real result is there, and nothing else is needed."),
     ]
 }
 

@@ -183,7 +183,7 @@ fn meet(world: &World, mut command: Command, guests: usize) -> Ran {
                 std::thread::sleep(Duration::from_millis(5));
             }
             world.file("met", &format!("{most} at once"));
-            // Whoever opens the pipe a little later must not wait for ever.
+            // Whoever opens the pipe a little later must not wait forever.
             while !over.load(Ordering::SeqCst) {
                 let _ = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&path);
                 std::thread::sleep(Duration::from_millis(5));
@@ -223,8 +223,8 @@ fn in_the_stream() -> Vec<Row> {
     ]
 }
 
-/// The stream goes on only after the call was seen to run and to end; if it does not, this fails. Rows run side by side, so
-/// each has a pipe of its own.
+/// The stream continues only after the call was seen to run and to end; if it does not, this fails. Rows run side by
+/// side, so each has a pipe of its own.
 fn held_until_the_call_ends<const AT: usize>(world: &World, mut command: Command) -> Ran {
     let name = pipe(AT);
     let path = make_pipe(world, &name);

@@ -128,7 +128,7 @@ fn without_an_offer_nothing_can_be_kept() {
         talk.expect("> ");
         talk.send_line("go");
         let asked = talk.expect(ASKS);
-        assert!(asked.contains("[s]ession: this very call"), "{asked}");
+        assert!(asked.contains("[s]ession: exactly this call"), "{asked}");
         assert!(!asked.contains("[p]roject"), "{asked}");
         talk.send_line("p");
         let told = talk.expect(ASKS);
@@ -151,7 +151,7 @@ fn a_rule_that_cannot_be_kept_holds_for_the_session() {
         std::fs::write(world.home().join("projects"), "in the way").unwrap();
         talk.send_line("go");
         answer(talk, &["p"]);
-        talk.expect("ostler: the rule holds for this session only: ");
+        talk.expect("ostler: the rule applies to this session only: ");
         talk.expect("Done.");
         quit(talk);
         assert!(has(world, "notes/a") && has(world, "notes/b"));

@@ -113,7 +113,7 @@ fn a_session_that_is_left_can_be_used_elsewhere() {
     world.assert_never_rejected();
 }
 
-/// Another process holds the session that is asked for: the one at hand goes on.
+/// Another process holds the session that is asked for: the one at hand continues.
 #[test]
 fn a_session_in_use_is_not_taken() {
     let world = World::new(answers());

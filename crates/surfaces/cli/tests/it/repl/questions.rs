@@ -42,8 +42,8 @@ fn yes_runs_it() {
 
 #[test]
 fn no_does_not() {
-    answered("n", false, "Permission refused: the user said no. Nothing was run");
-    answered("", false, "Permission refused: the user said no. Nothing was run");
+    answered("n", false, "Permission denied: the user said no. Nothing was run");
+    answered("", false, "Permission denied: the user said no. Nothing was run");
     answered("No", false, "the user said no. ");
 }
 

@@ -84,7 +84,7 @@ fn at_the_prompt() {
         |_, talk| {
             talk.expect("> ");
             talk.interrupt();
-            talk.expect("(Ctrl+C again or /quit to leave)");
+            talk.expect("(press Ctrl+C again or enter /quit to exit)");
             talk.expect("> ");
             talk.send_line("go");
             talk.expect("Here.");

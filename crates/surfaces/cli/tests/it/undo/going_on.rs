@@ -1,4 +1,4 @@
-//! A person goes on working after a command, or after it was interrupted; then undoes.
+//! A person continues working after a command, or after it was interrupted; then undoes.
 
 use super::{running, sh, undone};
 use crate::support::{World, finish, signal, until};
@@ -197,7 +197,7 @@ fn the_hint_works() {
     assert_eq!((hint(&words).as_str(), sh(&world, "ls").as_str()), ("undo --redo", ""));
 }
 
-/// A folder that the command made and a person opened or closed since stays, and is said.
+/// A directory that the command made and a person opened or closed since stays, and is said.
 #[test]
 fn a_folder_with_another_mode_is_said() {
     let world = running(&["mkdir e; chmod 700 e; mkdir -p old; chmod 711 old"]);

@@ -142,7 +142,7 @@ fn a_redo_brings_the_conversation_back() {
     }
 }
 
-/// What was said since the rewind is not thrown away; the files come back all the same.
+/// What was said since the rewind is not discarded; the files come back all the same.
 #[test]
 fn a_conversation_that_went_on_stays() {
     let world = appending();

@@ -170,7 +170,7 @@ fn snapshots_can_be_looked_at() {
     assert!(world.run(&["snapshots", "list"]).stdout.contains("after a command"));
 }
 
-/// Two sessions at once in one folder: each of them undoes its own.
+/// Two sessions at once in one directory: each of them undoes its own.
 #[test]
 fn two_sessions_in_one_folder() {
     let one = running(&["echo 1 > one"]);
@@ -192,7 +192,7 @@ fn two_sessions_in_one_folder() {
     assert_eq!(sh(&one, "ls"), "");
 }
 
-/// A build folder that is too large to be kept is not removed without a question, though a rule allows `rm`.
+/// A build directory that is too large to be kept is not removed without a question, though a rule allows `rm`.
 #[test]
 fn what_undo_does_not_keep_is_asked_about() {
     for command in ["rm -rf node_modules", "git clean -fdx", "rm -rf small"] {
