@@ -12,7 +12,7 @@ use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Price, Purse};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
 use ostler_core::ports::{Hooks, Model, NoHooks};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
 use ostler_engine::{
@@ -209,7 +209,7 @@ impl TestAgent {
         }
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let tools = Toolbox::new(tools);
-        let session = Session::fold_with(tools.known().clone(), self.resumed);
+        let session = SessionRecord::fold_with(tools.known().clone(), self.resumed);
         let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;

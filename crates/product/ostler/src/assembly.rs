@@ -23,7 +23,7 @@ use ostler_core::ledger::Purse;
 use ostler_core::permission::{Mode, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
-use ostler_core::session::Session as Folded;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, Toolbox};
@@ -67,7 +67,7 @@ pub(crate) fn session(
     let log = loaded.log;
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
     let source = hooks::source(&options.log, loaded.entries.is_empty());
-    let folded = Folded::fold_with(workspace.tools.clone(), loaded.entries);
+    let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);

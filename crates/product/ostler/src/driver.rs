@@ -132,7 +132,7 @@ impl Driver {
         })
     }
 
-    fn ended(&mut self, finished: Event) {
+    fn turn_ended(&mut self, finished: Event) {
         if let Event::Finished(finished) = &finished {
             self.session.turn_ended(keeps_queue_waiting(finished.terminal));
         }
@@ -199,7 +199,7 @@ impl Stream for Driver {
                         this.session.events().emit(event);
                     }
                     match finished {
-                        Some(finished) => this.ended(finished),
+                        Some(finished) => this.turn_ended(finished),
                         None => this.stage = Stage::Idle,
                     }
                 }

@@ -10,7 +10,7 @@ use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy};
-use ostler_core::session::Session;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
@@ -48,7 +48,7 @@ pub async fn explain(
     let scope = host.executor().scope();
     let executor = scope.executor();
     let confinement = assembly::confinement(executor, &options, &workspace, &policy);
-    let session = Session::default();
+    let session = SessionRecord::default();
     let (files, keeping) =
         kit::files(host.home(), &options, &workspace, &session, None, &policy, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;

@@ -105,13 +105,13 @@ fn setup(
     }
 }
 
-fn given() -> ClockAndIds {
+fn system_clock_and_ids() -> ClockAndIds {
     ClockAndIds { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
 }
 
 /// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
 pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
-    Sender::new(certificates, given())
+    Sender::new(certificates, system_clock_and_ids())
 }
 
 /// None: nobody listens.

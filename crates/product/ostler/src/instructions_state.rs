@@ -1,7 +1,7 @@
 //! What the model gets besides the conversation: its environment and the instruction files. Both are repeated after a
 //! compaction. What it already has is read from the conversation itself, so nothing has to be reset at a boundary.
 
-use crate::known_instructions::{KnownInstructions, gone, no_room, rendered};
+use crate::known_instructions::{KnownInstructions, no_room, rendered, withdrawal};
 use crate::read_judge::ReadJudge;
 use crate::session_options::SessionOptions;
 use crate::surroundings::environment;
@@ -143,7 +143,9 @@ impl InstructionsState {
                 }
             }
         }
-        news.extend(withdrawn.iter().chain(&again.gone).map(|(path, kind)| gone(path, *kind)));
+        news.extend(
+            withdrawn.iter().chain(&again.gone).map(|(path, kind)| withdrawal(path, *kind)),
+        );
         news
     }
 

@@ -7,7 +7,7 @@ use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
-use ostler_core::session::Session;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
 use ostler_exec::Executor;
@@ -126,7 +126,7 @@ pub(crate) fn files(
     home: Option<&Path>,
     options: &SessionOptions,
     workspace: &Workspace,
-    session: &Session,
+    session: &SessionRecord,
     id: Option<&SessionId>,
     policy: &Policy,
     confinement: &Arc<Confinement>,
@@ -150,7 +150,7 @@ pub(crate) fn files(
 /// The same for a session that will change them, with a notice if an undo will not know of it.
 pub(crate) fn files_of_session(
     (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
-    session: &Session,
+    session: &SessionRecord,
     id: &SessionId,
     policy: &Policy,
     confinement: &Arc<Confinement>,

@@ -19,7 +19,7 @@ pub(crate) fn rendered(file: &File) -> String {
 }
 
 /// Tells the model that the file no longer applies.
-pub(crate) fn gone(path: &Path, kind: InstructionKind) -> String {
+pub(crate) fn withdrawal(path: &Path, kind: InstructionKind) -> String {
     form(path, kind, GONE)
 }
 
@@ -105,8 +105,8 @@ impl<'a> KnownInstructions<'a> {
     pub(crate) fn holding(&self) -> impl Iterator<Item = (&Path, InstructionKind)> {
         self.order.iter().filter_map(|path| {
             let (kind, text) = self.last.get(path)?;
-            let withdrawn =
-                *text == gone(path, *kind) || *text == form(path, *kind, GONE_IN_OLD_SESSIONS);
+            let withdrawn = *text == withdrawal(path, *kind)
+                || *text == form(path, *kind, GONE_IN_OLD_SESSIONS);
             (!withdrawn).then_some((path.as_path(), *kind))
         })
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_was_said_last_counts() {
         let one = file("/p/ä.md", "one");
-        let (first, end) = (rendered(&one), gone(&one.path, one.kind));
+        let (first, end) = (rendered(&one), withdrawal(&one.path, one.kind));
         let view = View::from_messages([
             Message::meta(first.clone()),
             Message::meta("<instructions path=\"x"),

@@ -192,7 +192,8 @@ pub(crate) async fn learn(
     tools: KnownTools,
 ) {
     let session = journal.log().id().clone();
-    let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
+    let ((view, turns), (title, changed)) =
+        (journal.conversation(), journal.title_and_changed_files());
     let work = tokio::task::spawn_blocking(move || {
         // Earlier ones may have been summarized.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();

@@ -116,7 +116,7 @@ fn providers_are_named_by_the_user_only() {
         let [local] = &loaded.providers[..] else { panic!("{:?}", loaded.providers) };
         assert_eq!((local.name.as_str(), local.line), ("local", 1));
         assert_eq!(local.entry["baseUrl"], "http://mine");
-        let warned = |line: &String| line.contains("a project may not name providers");
+        let warned = |line: &String| line.contains("a project cannot set providers");
         assert!(loaded.warnings.iter().any(warned), "{:?}", loaded.warnings);
     }
 }

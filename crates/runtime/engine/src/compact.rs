@@ -232,7 +232,7 @@ impl Turn {
                 summary: words,
                 after: if attach { texts_at(&attachments, Place::After) } else { Vec::new() },
             };
-            let (head, kept) = (draft.head(), draft.kept());
+            let (head, kept) = (draft.head(), draft.kept_messages());
             let weight: u64 = head.iter().map(ostler_core::context::weight::of_message).sum();
             let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
             let before = pressure.tokens;
@@ -286,7 +286,7 @@ impl Turn {
         let mut left = bytes;
         let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
         let tools = self.agent.tools.known();
-        let new = all.filter(|one| !kept.iter().any(|message| says(message, one, tools)));
+        let new = all.filter(|one| !kept.iter().any(|message| already_shows(message, one, tools)));
         new.filter(|one| match one.place {
             Place::Before => true,
             Place::After => match left.checked_sub(one.text.len()) {
@@ -334,7 +334,7 @@ fn both(words: Option<String>, more: Option<String>) -> Option<String> {
 }
 
 /// Word for word, or as a file that was read whole.
-fn says(message: &Message, one: &Attachment, tools: &KnownTools) -> bool {
+fn already_shows(message: &Message, one: &Attachment, tools: &KnownTools) -> bool {
     message.blocks().iter().any(|block| match block {
         Block::Text { text, meta: true } => *text == one.text,
         Block::ToolUse { name, input, .. } if one.place == Place::After => {

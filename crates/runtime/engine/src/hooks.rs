@@ -134,7 +134,7 @@ impl Turn {
         {
             let model = self.agent.choice().primary.to_string();
             let event = HookEvent::SessionStart { source: source.clone(), model };
-            match self.heard(event).await {
+            match self.hook_additions(event).await {
                 Ok(texts) => added.extend(texts),
                 Err(refused) => {
                     // It has not begun, so the next prompt asks again.
@@ -145,7 +145,7 @@ impl Turn {
         }
         if hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
-            added.extend(self.heard(event).await?);
+            added.extend(self.hook_additions(event).await?);
         }
         let mut prompt = prompt;
         let block = |text| Block::Text { text, meta: true };
@@ -154,7 +154,10 @@ impl Turn {
     }
 
     /// What hooks add for the model.
-    pub(crate) async fn heard(&mut self, event: HookEvent) -> Result<Vec<String>, Refused> {
+    pub(crate) async fn hook_additions(
+        &mut self,
+        event: HookEvent,
+    ) -> Result<Vec<String>, Refused> {
         let name = event.name().name();
         let Some(heard) = self.fire(event).await else { return Err(Refused::Interrupted) };
         if heard.stand >= Stand::Ask {

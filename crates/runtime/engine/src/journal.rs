@@ -13,7 +13,7 @@ use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::question::Question;
-use ostler_core::session::{Entry, Measured, Pending, Session};
+use ostler_core::session::{Entry, Measured, Pending, SessionRecord};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
@@ -37,7 +37,7 @@ pub struct Journal {
 /// What the log says so far: the same fold as a new process makes of it, without its history. A turn that was dropped in the middle leaves
 /// the truth here.
 struct Mirror {
-    session: Session,
+    session: SessionRecord,
     /// The first refusal of a turn. Nothing is written behind a hole: not by this turn, nor by a call of it.
     broken: Option<StoreError>,
     written: u64,
@@ -54,7 +54,7 @@ impl Journal {
         view: View,
         turns: u32,
     ) -> Self {
-        let mut session = Session::default();
+        let mut session = SessionRecord::default();
         session.view = view;
         session.turns = turns;
         Journal::resumed(log, blobs, clock, session)
@@ -65,7 +65,7 @@ impl Journal {
         log: Arc<dyn SessionLog>,
         blobs: Arc<dyn Blobs>,
         clock: Arc<dyn Clock>,
-        session: Session,
+        session: SessionRecord,
     ) -> Self {
         let mut session = session;
         session.forget_history();
@@ -199,7 +199,7 @@ impl Journal {
     }
 
     /// What the session is about, and the files it changed before what is in view.
-    pub fn begun(&self) -> (String, Vec<String>) {
+    pub fn title_and_changed_files(&self) -> (String, Vec<String>) {
         let mirror = self.mirror();
         (mirror.session.title.clone(), mirror.session.carry.files.clone())
     }

@@ -39,7 +39,7 @@ pub(crate) struct Payment {
 pub(crate) struct Paid {
     pub(crate) usage: Usage,
     pub(crate) cost: Option<f64>,
-    /// The cache gave less than it should have.
+    /// The cache returned less than expected.
     pub(crate) broken: Option<Broken>,
     /// The provider did not report all of it.
     pub(crate) estimated: bool,

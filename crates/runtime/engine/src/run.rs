@@ -331,7 +331,7 @@ impl Turn {
 
     async fn finish(self, terminal: Terminal, iterations: u32) {
         let (requests, cost) = self.tally.paid();
-        let budgets = budget::left(&self.agent, requests, cost).await;
+        let budgets = budget::remaining(&self.agent, requests, cost).await;
         for text in budget::trouble(&self.agent).await {
             self.notice(Notice::Ledger { text }).await;
         }

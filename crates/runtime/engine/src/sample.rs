@@ -58,7 +58,7 @@ impl Turn {
                     }
                 },
                 happened = self.tools.happened(), if self.tools.is_busy() => {
-                    if self.tell(happened).await.is_err() {
+                    if self.report_signal(happened).await.is_err() {
                         store_failed = true;
                         break SampleEnd::Cancelled;
                     }

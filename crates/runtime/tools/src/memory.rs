@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn a_wrong_call_is_told_what_is_missing() {
         for (input, expected) in [
-            (json!({"action": "add"}), "`text` is needed"),
-            (json!({"action": "search", "query": "  "}), "`query` is needed"),
-            (json!({"action": "forget"}), "`id` is needed"),
+            (json!({"action": "add"}), "needs the property `text`"),
+            (json!({"action": "search", "query": "  "}), "needs the property `query`"),
+            (json!({"action": "forget"}), "needs the property `id`"),
             (json!({"action": "burn"}), "must be one of"),
             (json!({"action": "add", "text": "t", "kind": "rumour"}), "must be one of"),
         ] {

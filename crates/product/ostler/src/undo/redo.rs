@@ -6,7 +6,7 @@ use super::{Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ports::{SessionLog, SessionStore};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::Clock;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Desk {
         redo.redo
             && redo.rewound.is_some()
             && !self.entries.iter().any(is_done)
-            && Session::fold(self.entries.iter().cloned()).can_undo_rewind()
+            && SessionRecord::fold(self.entries.iter().cloned()).can_undo_rewind()
     }
 
     /// Where that is to be written down.

@@ -76,7 +76,7 @@ pub async fn a_question_is_refused_when_everybody_has_left() {
     until(&mut turn, |event| matches!(event, Event::CallAsked { .. })).await;
     drop(attendance);
     assert_eq!(finished(turn).await.denials.len(), 1);
-    assert!(world.told(1).contains("has left"), "{}", world.told(1));
+    assert!(world.told(1).contains("is left"), "{}", world.told(1));
     assert!(!world.project().join("made").exists());
 }
 

@@ -165,7 +165,7 @@ impl Draft<'_> {
         Some(Message::User { content: said.cloned().collect() })
     }
 
-    pub fn kept(&self) -> Vec<Message> {
+    pub fn kept_messages(&self) -> Vec<Message> {
         self.view.messages().skip(self.cut).cloned().collect()
     }
 

@@ -185,7 +185,7 @@ impl CarryOver {
         let mut section = "";
         for line in summary.lines() {
             if let Some(title) = line.trim().strip_prefix('#') {
-                section = known(title.trim_matches(['#', ' ', ':', '*']));
+                section = list_name(title.trim_matches(['#', ' ', ':', '*']));
                 if section.is_empty() {
                     stated.rest.push_str(line);
                     stated.rest.push('\n');
@@ -213,7 +213,7 @@ impl CarryOver {
     }
 }
 
-fn known(title: &str) -> &'static str {
+fn list_name(title: &str) -> &'static str {
     let lists = ["decisions", "failed attempts", "open questions"];
     lists.into_iter().find(|list| title.eq_ignore_ascii_case(list)).unwrap_or_default()
 }

@@ -7,5 +7,5 @@ mod turn_starts;
 
 pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
 pub use fork_point::ForkPoint;
-pub use project::{Checkpoint, Measured, Pending, Session, Snapshot};
+pub use project::{Checkpoint, Measured, Pending, SessionRecord, Snapshot};
 pub use turn_starts::TurnStarts;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The state that a log folds to.
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct SessionRecord {
     pub id: Option<SessionId>,
     pub workspace: PathBuf,
     pub view: View,
@@ -145,15 +145,15 @@ impl Pending {
     }
 }
 
-impl Session {
+impl SessionRecord {
     /// For readers to whom it does not matter what calls changed: without the tools that is not carried on.
     pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
-        Session::fold_with(KnownTools::default(), entries)
+        SessionRecord::fold_with(KnownTools::default(), entries)
     }
 
     /// The tools say which files their calls changed.
     pub fn fold_with(tools: KnownTools, entries: impl IntoIterator<Item = Entry>) -> Self {
-        let mut session = Session { tools, ..Session::default() };
+        let mut session = SessionRecord { tools, ..SessionRecord::default() };
         for entry in entries {
             session.apply(entry);
         }
@@ -179,7 +179,7 @@ impl Session {
                 self.admitted(&inbound);
             }
             Entry::Inbound(item) => self.arrived(*item),
-            Entry::Asked { question, .. } => self.asked(*question),
+            Entry::Asked { question, .. } => self.open_question(*question),
             Entry::Withdrawn { inbound, questions } => {
                 self.admitted(&inbound);
                 self.questions.retain(|had| !questions.contains(&had.id));
@@ -253,7 +253,7 @@ impl Session {
     }
 
     /// A call that is asked about again has one question.
-    fn asked(&mut self, question: Question) {
+    fn open_question(&mut self, question: Question) {
         self.questions.retain(|had| had.call != question.call);
         self.questions.push(question);
     }
@@ -282,12 +282,12 @@ impl Session {
         self.turns += 1;
         self.ended = None;
         self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
-        self.told(&message);
+        self.record_undo_notices(&message);
         self.view.push(message);
     }
 
     /// The model is told of an undo once, whatever happens to the message later.
-    fn told(&mut self, message: &Message) {
+    fn record_undo_notices(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));
     }
@@ -442,7 +442,7 @@ impl Session {
         if !closes_calls || !self.pending.results.is_empty() {
             self.settle();
         }
-        self.told(&note);
+        self.record_undo_notices(&note);
         self.view.push(note);
     }
 

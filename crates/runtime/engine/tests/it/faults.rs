@@ -280,7 +280,7 @@ async fn a_large_result_is_spilled() {
             if full { vec![] } else { vec![SIZE] }
         );
         assert_eq!(text.contains("/spills/0"), !full);
-        assert_eq!(text.contains("could not be kept"), full);
+        assert_eq!(text.contains("could not be stored"), full);
         assert!(trace(&events).len() < 10_000);
     }
 }

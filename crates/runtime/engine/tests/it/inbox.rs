@@ -119,7 +119,7 @@ async fn a_steer_during_an_answer_skips_its_changing_calls() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: call r1 Read "{}" | call w1 Write "{}"
-    user: r1 ok "echo {}" | w1 error "Skipped: the user sent a message before it could start. The message foll…"
+    user: r1 ok "echo {}" | w1 error "Skipped: the user sent a message before it could start. The message fo…"
     user: "<i1>"
     "#);
     assert_eq!(terminal(&events), Terminal::Completed);

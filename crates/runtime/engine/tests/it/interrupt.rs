@@ -159,7 +159,7 @@ async fn calls_that_were_refused_keep_their_reason() {
         .build();
     let events = interrupted_at(&rig, "block call n1").await;
     insta::assert_snapshot!(lines(&events, &["finished", "end"]).join("\n"), @r#"
-    finished denied n1 error "Permission denied: the deny rule Never covers it. Nothing was run. Go…"
+    finished denied n1 error "Permission denied: the deny rule Never covers it. Nothing was run. Con…"
     finished x1 error "<tool_use_error>There is no tool named "None". The tools are: Hang, Ne…"
     finished h1 error "Not run: the user interrupted before it could start."
     end aborted_streaming "" iterations=1 calls=0 in=100 out=1 cost=0.000315 denied=n1

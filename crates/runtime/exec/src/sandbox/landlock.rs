@@ -321,8 +321,8 @@ mod tests {
         for (errno, word) in [
             (libc::ENOSYS, "5.13"),
             (libc::EOPNOTSUPP, "lsm="),
-            (libc::EPERM, "refuses"),
-            (libc::EINVAL, "does not answer"),
+            (libc::EPERM, "blocks"),
+            (libc::EINVAL, "does not say"),
         ] {
             assert!(explain(errno).contains(word), "{errno}");
         }

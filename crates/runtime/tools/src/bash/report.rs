@@ -126,7 +126,7 @@ mod tests {
         let late = CommandReport { timed_out: true, killed: true, ..finished(term, b"partial\n") };
         assert_eq!(
             read(&late, false),
-            ("Timed out after 2 s and was ended.\npartial".into(), true)
+            ("Timed out after 2 s and was stopped.\npartial".into(), true)
         );
         // A command that answers the signal with an ordinary exit is late all the same.
         let trapped =

@@ -42,7 +42,7 @@ fn what_undo_does_not_keep_is_named() {
     }
     for text in ["echo x > node_modules/a", "sed -i s/a/b/ a node_modules/1"] {
         let why = not_kept(kept(), text);
-        assert!(why.starts_with("undo does not keep ") && why.ends_with("node_modules"), "{why}");
+        assert!(why.starts_with("undo does not cover ") && why.ends_with("node_modules"), "{why}");
     }
     // A repository around the workspace, and the one that a linked worktree belongs to.
     let above = world.path().join(".git");

@@ -177,8 +177,8 @@ mod tests {
         let signal = |number| ExitStatus::Signal { number, name: signal_name(number) };
         let fork = "bash: fork: retry: Resource temporarily unavailable\n";
         for (status, output, expected) in [
-            (signal(25), "", Some("beyond 1.5 GB")),
-            (code(153), "", Some("beyond 1.5 GB")),
+            (signal(25), "", Some("at most 1.5 GB")),
+            (code(153), "", Some("at most 1.5 GB")),
             (code(1), "OSError: [Errno 27] File too large", Some("sandbox.limits.fileSize")),
             (code(254), fork, Some("no more than 2048 processes")),
             (code(1), "RuntimeError: can't start new thread", Some("sandbox.limits.processes")),

@@ -145,7 +145,7 @@ async fn b27_a_write_that_fails_halfway_changes_nothing() {
     assert_eq!(desk.read("f"), "old\n");
     assert_eq!(desk.names("."), ["f"]);
     // The file is still known, and what was recorded but not done is no step to undo.
-    has(&desk.err("Revert", json!({"file_path": "f"})).await, "stands as before");
+    has(&desk.err("Revert", json!({"file_path": "f"})).await, "is as it was before");
     desk.ok("Edit", json!({"file_path": "f", "old_string": "old", "new_string": "new"})).await;
     desk.ok("Revert", json!({"file_path": "f"})).await;
     assert_eq!(desk.read("f"), "old\n");
@@ -209,7 +209,7 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         ("socket", "is a socket"),
         ("zero", "is a device"),
         ("/dev/zero", "is a device"),
-        ("folder", "is a folder"),
+        ("folder", "is a directory"),
     ] {
         has(&in_time(&desk, "Read", json!({"file_path": path})).await, expected);
         has(&in_time(&desk, "Write", json!({"file_path": path, "content": "x"})).await, expected);
@@ -233,7 +233,7 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         in_time(&desk, "Read", json!({"file_path": "log", "offset": 3_999, "limit": 2})).await;
     assert_eq!(
         part,
-        "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Go on with offset 4001.]"
+        "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Continue with offset 4001.]"
     );
     has(
         &in_time(&desk, "Read", json!({"file_path": "log", "offset": 4_001, "limit": 1})).await,

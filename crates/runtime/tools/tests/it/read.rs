@@ -16,7 +16,7 @@ async fn lines_are_numbered_and_parts_can_be_read() {
     let absolute = desk.root.join("a.txt");
     assert_eq!(
         desk.ok("Read", json!({"file_path": absolute, "offset": "2", "limit": 1})).await,
-        "2\ttwo\n[Lines 2–2 of 3 are shown. Go on with offset 3.]"
+        "2\ttwo\n[Lines 2–2 of 3 are shown. Continue with offset 3.]"
     );
     let beyond = desk.ok("Read", json!({"file_path": "a.txt", "offset": 9})).await;
     assert_eq!(beyond, "[a.txt has only 3 lines; there is no line 9.]");
@@ -32,7 +32,7 @@ async fn two_thousand_lines_by_default() {
     let desk = desk();
     desk.write("long", "x\n".repeat(2_500));
     let text = desk.ok("Read", json!({"file_path": "long"})).await;
-    has(&text, "\n2000\tx\n[Lines 1–2000 of 2500 are shown. Go on with offset 2001.]");
+    has(&text, "\n2000\tx\n[Lines 1–2000 of 2500 are shown. Continue with offset 2001.]");
     let rest = desk.ok("Read", json!({"file_path": "long", "offset": 2001})).await;
     assert!(rest.starts_with("2001\tx\n") && rest.ends_with("\n2501\t"));
 }
@@ -121,9 +121,9 @@ async fn missing_files_come_with_a_hint() {
         "src/mian.rs does not exist. Did you mean",
     );
     has(&desk.err("Read", json!({"file_path": "src/mian.rs"})).await, "src/main.rs?");
-    has(&desk.err("Read", json!({"file_path": "sorce/main.rs"})).await, "there is no folder");
+    has(&desk.err("Read", json!({"file_path": "sorce/main.rs"})).await, "there is no directory");
     has(&desk.err("Read", json!({"file_path": "~/x"})).await, "`~` is not expanded");
-    has(&desk.err("Read", json!({"file_path": "src"})).await, "is a folder. Use Glob");
+    has(&desk.err("Read", json!({"file_path": "src"})).await, "is a directory. Use Glob");
     has(&desk.err("Read", json!({"file_path": "nosuch/../src/main.rs"})).await, "does not exist");
 }
 

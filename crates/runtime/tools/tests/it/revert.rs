@@ -101,7 +101,7 @@ async fn deleted_since_is_restored() {
     let second = super::desk();
     write(&second, "a").await;
     fs::remove_file(second.root.join("f")).unwrap();
-    has(&second.err("Revert", json!({"file_path": "f"})).await, "stands as before");
+    has(&second.err("Revert", json!({"file_path": "f"})).await, "is as it was before");
 }
 
 #[tokio::test]
@@ -158,6 +158,6 @@ async fn wrong_steps_and_places() {
     let desk = desk();
     has(&desk.err("Revert", json!({"file_path": "f", "steps": 0})).await, "between 1 and 100");
     has(&desk.err("Revert", json!({"file_path": "f", "steps": 101})).await, "between 1 and 100");
-    has(&desk.err("Revert", json!({"file_path": "."})).await, "is a folder");
+    has(&desk.err("Revert", json!({"file_path": "."})).await, "is a directory");
     has(&desk.err("Revert", json!({"file_path": "never"})).await, "no change of never is recorded");
 }

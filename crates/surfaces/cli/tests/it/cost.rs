@@ -67,7 +67,7 @@ fn rebuilt(world: &World, expected: [u64; 4]) {
         let _ = std::fs::remove_file(world.home().join(name));
     }
     let before = cost(world, &[]);
-    assert_eq!(sum(&before["total"]), expected, "a new one is made from the logs");
+    assert_eq!(sum(&before["total"]), expected, "a new one is built from the logs");
     let after = cost(world, &["--rebuild", "--by", "request"]);
     assert_eq!(sum(&after["total"]), expected);
     assert_eq!(after["lines"].as_array().unwrap().len(), 5);
@@ -263,7 +263,7 @@ fn the_cache_alarm_works_from_run_to_run() {
         let lines: Vec<Value> =
             ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let texts = lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned));
-        texts.filter(|text| text.starts_with("The prompt cache gave")).collect::<Vec<_>>()
+        texts.filter(|text| text.starts_with("The prompt cache returned")).collect::<Vec<_>>()
     };
     assert_eq!(alarms(&[]), [] as [&str; 0]);
     assert_eq!(alarms(&["--continue"]), [] as [&str; 0]);

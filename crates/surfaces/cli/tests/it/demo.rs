@@ -86,8 +86,8 @@ fn the_long_demo_tells_its_story_and_it_is_true() {
         "☒ Find the cause",
         "Decision: ",
         "── 2 ·",
-        "summing up the conversation",
-        "summed up by scripted-demo: about ",
+        "summarizing the conversation",
+        "summarized by scripted-demo: about ",
         "Sent again after the summary: AGENTS.md",
         "── 3 ·",
         "● Edit lib/invoice.sh",
@@ -138,7 +138,7 @@ fn what_the_logs_say(ran: &Ran, folder: &Path) {
     assert!(first[..at].iter().any(|entry| text(entry).contains(RECALLED)));
     assert!(first[at..].iter().any(|entry| text(entry).contains(RECALLED)));
     let receipt = find(boundary, "receipt").unwrap();
-    let told = figures(line(ran, "summed up by scripted-demo"));
+    let told = figures(line(ran, "summarized by scripted-demo"));
     let kept: Vec<u64> = ["messages", "calls_dropped", "before", "after", "kept"]
         .iter()
         .map(|name| receipt[name].as_u64().unwrap())

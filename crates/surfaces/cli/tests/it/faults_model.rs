@@ -10,7 +10,7 @@ mod statuses;
 use crate::support::{Ran, World, finish, until};
 use ostler_core::message::Message;
 use ostler_core::pairing;
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_model_server::{ModelServer, Script, text};
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ const TEXT: [&str; 4] = ["-p", "go", "--permission-mode", "bypassPermissions"];
 
 /// What a run wrote beside its one clear line: repeats, summaries, and what it used.
 const NEWS: [&str; 4] =
-    ["; trying again in ", "ostler: tokens: ", "was not summed up: ", "Recall finds the rest"];
+    ["; retrying in ", "ostler: tokens: ", "was not summarized: ", "Recall finds the rest"];
 
 /// A script that misbehaves, and the settings to meet it with.
 #[derive(Clone)]
@@ -220,7 +220,7 @@ pub fn resumed_request(world: &World) -> Vec<serde_json::Value> {
     server.requests().pop().unwrap().messages().to_vec()
 }
 
-fn folded(world: &World) -> Vec<Session> {
+fn folded(world: &World) -> Vec<SessionRecord> {
     let entries = |log: &Path| {
         let text = std::fs::read_to_string(log).unwrap();
         let entry = |line: &str| -> Entry {
@@ -228,7 +228,7 @@ fn folded(world: &World) -> Vec<Session> {
         };
         text.lines().map(entry).collect::<Vec<_>>()
     };
-    world.logs().iter().map(|log| Session::fold(entries(log)).close()).collect()
+    world.logs().iter().map(|log| SessionRecord::fold(entries(log)).close()).collect()
 }
 
 fn documented_codes() -> Vec<i32> {

@@ -59,7 +59,7 @@ fn the_model_keeps_looks_up_and_may_not_forget_unasked() {
     let results: Vec<String> = (1..6)
         .map(|n| world.server.requests()[n].tool_results().last().unwrap().to_string())
         .collect();
-    assert!(results[0].contains("Kept as p1"), "{}", results[0]);
+    assert!(results[0].contains("Saved as p1"), "{}", results[0]);
     assert!(results[1].contains("[p1] fact: The staging port is 5433."), "{}", results[1]);
     assert!(results[1].contains("Found by words only"), "{}", results[1]);
     assert!(results[2].contains("nobody is there to ask"), "{}", results[2]);
@@ -88,7 +88,7 @@ fn the_command_line() {
     let wish = |text: &str| world.run(&["memory", "add", "--user", "--kind", "preference", text]);
     assert_eq!(
         (wish(old).stdout.trim(), wish(new).stdout.trim()),
-        ("Kept as u2.", "Kept as u3, in place of u2.",)
+        ("Kept as u2.", "Kept as u3, replacing u2.",)
     );
     assert_eq!(world.run(&["memory", "forget", "u3"]).code, Some(0));
     let refused = world.run(&["memory", "add", "token = abc123def456"]);

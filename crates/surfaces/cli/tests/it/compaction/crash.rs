@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 
 const GO: [&str; 4] = ["--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 /// What a conversation that was summarized begins with, and what stands for a result that was left out.
-const NEW: [&str; 2] = ["The conversation up to here was summed up", "[Left out to save space: "];
+const NEW: [&str; 2] = ["The conversation so far was summarized", "[Left out to save space: "];
 
 /// One way to make room.
 struct Story {

@@ -85,7 +85,7 @@ fn b19_the_session_s_own_disk_fills_up() {
     let line = result["errors"][0].as_str().unwrap();
     assert!(
         line.starts_with("the session log cannot be written: ")
-            && line.contains("Make room")
+            && line.contains("Free some disk space")
             && !line.contains('\n'),
         "{line}"
     );

@@ -80,7 +80,7 @@ fn b32_a_result_that_is_too_long_can_be_read_where_it_is_kept() {
 
 /// The file a preview points at.
 fn named_in(preview: &str) -> String {
-    let (_, rest) = preview.split_once("The whole is in ").unwrap_or_default();
+    let (_, rest) = preview.split_once("The full output is in ").unwrap_or_default();
     rest.split(": use Read").next().unwrap_or_default().to_owned()
 }
 

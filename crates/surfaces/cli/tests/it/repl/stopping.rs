@@ -20,7 +20,7 @@ fn in_an_answer() {
         talk.send_line("go on");
         talk.expect("Here again.");
         let left = quit(talk);
-        assert!(!left.said.contains("to leave)"), "{}", left.said);
+        assert!(!left.said.contains("to exit)"), "{}", left.said);
         let messages = told(world);
         assert!(
             messages.contains("one two three") && messages.contains("interrupted"),
@@ -91,7 +91,7 @@ fn at_the_prompt() {
             // What was entered in between begins the count anew.
             talk.expect("> ");
             talk.interrupt();
-            talk.expect("to leave)");
+            talk.expect("to exit)");
             quit(talk);
         },
     );
@@ -102,7 +102,7 @@ fn twice_at_the_prompt_leaves() {
     both(Script::new, |_, talk| {
         talk.expect("> ");
         talk.interrupt();
-        talk.expect("to leave)");
+        talk.expect("to exit)");
         talk.expect("> ");
         talk.interrupt();
         assert_eq!(talk.finish().code, Some(130));
@@ -119,7 +119,7 @@ fn a_line_is_cleared_before_anything_is_left() {
         talk.send("half a line");
         talk.expect("half a line");
         talk.interrupt();
-        talk.expect("to leave)");
+        talk.expect("to exit)");
     }
     talk.expect("> ");
     talk.send_line("a whole one");

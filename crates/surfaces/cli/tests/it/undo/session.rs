@@ -215,6 +215,6 @@ fn what_undo_does_not_keep_is_asked_about() {
         assert_eq!(ran.code, Some(if is_kept { 0 } else { 4 }), "{command}: {}", ran.stdout);
         assert!(world.project().join("node_modules/f1").exists());
         assert_eq!(world.project().join("small").exists(), !is_kept);
-        assert_eq!(ran.stdout.contains("which undo does not keep"), !is_kept, "{}", ran.stdout);
+        assert_eq!(ran.stdout.contains("which undo does not cover"), !is_kept, "{}", ran.stdout);
     }
 }
