@@ -46,7 +46,7 @@ pub(super) fn allowed(
             Err(match vouchers(backed, step, lines).into_iter().find(covers) {
                 Some(rule) => {
                     let why = format!(
-                        "{}; the rule {} covers that only if the sandbox confines it and undo can revert it, but {missing}",
+                        "{}; the rule {} covers that only if the sandbox confines it and undo covers it, but {missing}",
                         refused.why,
                         rule.text()
                     );

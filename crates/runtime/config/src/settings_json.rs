@@ -368,7 +368,7 @@ impl SettingsReading<'_> {
     fn path(&self, entry: Located<'_>) -> Result<PathBuf, ConfigError> {
         let Anchors { cwd, home, settings, .. } = self.anchors;
         let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
-        let text = entry.text("a folder")?;
+        let text = entry.text("a directory")?;
         if text.trim().is_empty() || !is_plain(&text) {
             return Err(entry.wrong("the path is empty; write the path of a directory"));
         }

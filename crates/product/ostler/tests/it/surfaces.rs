@@ -203,7 +203,7 @@ pub async fn a_steer_reaches_the_model_once() {
     world.server.gate("hold").open();
     steered(&world, turn, "rather not").await;
     assert!(!world.project().join("never").exists());
-    assert!(world.told(1).contains("redirected"), "{}", world.told(1));
+    assert!(world.told(1).contains("the user sent a message"), "{}", world.told(1));
 
     // While a command runs: it continues, and the next request has it.
     let command = "mkfifo gate; cat gate > /dev/null; echo over";

@@ -76,7 +76,7 @@ fn budget(notice: &Notice) -> String {
             )
         }
         Notice::BudgetSpent { budget, limit_usd: None } => {
-            format!("Not enough of {budget} is left for another request.")
+            format!("Not enough is left of {budget}.")
         }
         Notice::BudgetUnknown { text } => format!("The budget cannot be checked: {text}."),
         _ => String::new(),

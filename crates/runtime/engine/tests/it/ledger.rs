@@ -100,7 +100,7 @@ async fn what_is_refused_or_cannot_be_checked_is_not_sent() {
     let table = [
         (
             answer(Grant::No { sum: 0 }, Some("the budget of the day, $5.00")),
-            "Not enough of the budget of the day, $5.00.",
+            "Not enough is left of the budget of the day, $5.00.",
             Terminal::MaxBudget,
         ),
         (

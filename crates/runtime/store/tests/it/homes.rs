@@ -272,7 +272,7 @@ fn c18_only_a_regular_file_is_a_log() {
     let stand_ins: [StandIn; 5] = [
         ("link", "it is a link", |path| symlink(path.with_extension("real"), path).unwrap()),
         ("dangling link", "it is a link", |path| symlink("/does/not/exist", path).unwrap()),
-        ("folder", "it is a folder", |path| fs::create_dir(path).unwrap()),
+        ("folder", "it is a directory", |path| fs::create_dir(path).unwrap()),
         ("pipe", "it is a pipe", pipe),
         ("socket", "it is a socket", |path| drop(UnixListener::bind(path).unwrap())),
     ];

@@ -73,7 +73,7 @@ impl From<rustix::fs::FileType> for FileErrorKind {
 impl fmt::Display for FileErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FileErrorKind::Folder => "a folder",
+            FileErrorKind::Folder => "a directory",
             FileErrorKind::Link => "a link",
             FileErrorKind::Device => "a device",
             FileErrorKind::Pipe => "a named pipe",

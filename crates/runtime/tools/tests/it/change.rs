@@ -358,7 +358,7 @@ async fn a_file_too_large_to_keep_is_not_changed() {
     let desk = desk();
     let path = desk.write("huge", "");
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(20 << 20).unwrap();
-    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "holds 20.0 MB");
+    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "has 20.0 MB");
 }
 
 #[tokio::test]

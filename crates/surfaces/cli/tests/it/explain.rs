@@ -162,7 +162,7 @@ fn explain_says_what_a_run_decides_without_bubblewrap() {
     assert!(has(&compare(run, &[]), "bubblewrap is missing"));
     // Accepted or not, rules on programs do not lean on a layer that is not there.
     let accepted = compare(run, &["--accept-missing-layers"]);
-    let (missing, leans) = ("bubblewrap is missing", "undo keeps it, but bubblewrap is missing");
+    let (missing, leans) = ("bubblewrap is missing", "undo covers it, but bubblewrap is missing");
     assert!(has(&accepted, leans) && !has(&accepted, "undo can revert it"));
     assert!(!accepted.iter().any(|why| why.contains(missing) && !why.contains(leans)));
 }

@@ -64,7 +64,7 @@ fn the_model_keeps_looks_up_and_may_not_forget_unasked() {
     assert!(results[1].contains("Found by words only"), "{}", results[1]);
     assert!(results[2].contains("nobody is there to ask"), "{}", results[2]);
     assert!(results[3].contains("Not saved") && !results[3].contains("hunter22"), "{}", results[3]);
-    assert!(results[4].contains("`text` is needed"), "{}", results[4]);
+    assert!(results[4].contains("needs the property `text`"), "{}", results[4]);
     let kept = lines(&world.run(&["memory", "list", "--json"]));
     assert_eq!(kept.len(), 1);
     assert!(kept[0]["origin"]["source"].is_string(), "the call it comes from: {kept:?}");
@@ -88,7 +88,7 @@ fn the_command_line() {
     let wish = |text: &str| world.run(&["memory", "add", "--user", "--kind", "preference", text]);
     assert_eq!(
         (wish(old).stdout.trim(), wish(new).stdout.trim()),
-        ("Kept as u2.", "Kept as u3, replacing u2.",)
+        ("Saved as u2.", "Saved as u3, replacing u2.",)
     );
     assert_eq!(world.run(&["memory", "forget", "u3"]).code, Some(0));
     let refused = world.run(&["memory", "add", "token = abc123def456"]);

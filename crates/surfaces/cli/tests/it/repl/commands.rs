@@ -28,7 +28,7 @@ fn help_and_mistakes() {
         let id = session(talk);
         for (line, answer) in [
             ("/help", "/resume [ID]"),
-            ("/help", "A question takes y (once), s (this session), p (this project) or n"),
+            ("/help", "Answer a question with y (once), s (this session), p (this project) or n"),
             ("/help", "`ostler permissions`"),
             ("/nonsense", "There is no command /nonsense"),
             ("/resume nonsense", "nonsense"),

@@ -14,7 +14,7 @@ fn in_an_answer() {
         talk.send_line("go");
         talk.expect("three");
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         let between = talk.expect("> ");
         assert!(!between.contains("/quit"), "the same key press counted twice: {between:?}");
         talk.send_line("go on");
@@ -43,7 +43,7 @@ fn in_a_command() {
         talk.expect("● Bash");
         until("the command runs", || !processes_with(&mark).is_empty());
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         talk.expect("> ");
         until("it is gone", || processes_with(&mark).is_empty());
         talk.send_line("go on");
@@ -62,7 +62,7 @@ fn in_a_question() {
         talk.send_line("go");
         talk.expect(ASKS);
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         talk.expect("> ");
         // Not an answer to the question that is gone.
         talk.send_line("y");
