@@ -112,7 +112,11 @@ fn a_rebase_in_progress_gets_no_further_steps() {
     outside(&world.project(), CONFLICT);
     go(&world, &[]);
     assert!(!world.project().join(".git/rebase-merge").exists(), "{}", told(&world));
-    assert!(told(&world).contains(".git/rebase-merge was made by the command"), "{}", told(&world));
+    assert!(
+        told(&world).contains(".git/rebase-merge was created by the command"),
+        "{}",
+        told(&world)
+    );
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn what_was_done_after_an_interruption_stays() {
             assert_eq!(sh(&world, "ls made; cat keep"), "mine\nperson\n", "{case}: {said:#}");
             assert_eq!(ran.code, Some(1), "{case}: {said:#}");
             let unseen = how == Signal::KILL;
-            assert_eq!(said["notices"].to_string().contains("did not end"), unseen, "{case}");
+            assert_eq!(said["notices"].to_string().contains("was killed"), unseen, "{case}");
             let expected = unseen.then_some("kept");
             assert_eq!(fate_of(&said, "mine.txt").as_deref(), expected, "{case}: {said:#}");
             assert_eq!(sign(&world).is_some(), unseen, "{case}");
