@@ -10,7 +10,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The folder's name below its layer.
+    /// The directory's name below its layer.
     pub fn krate(&self) -> &str {
         let below = self.path.strip_prefix("crates/");
         below.and_then(|rest| rest.split('/').nth(1)).unwrap_or("xtask")

@@ -1,11 +1,11 @@
-//! Which crate may know which: the layers are the folders of `crates/`, and cargo says what depends on what.
+//! Which crate may know which: the layers are the directories of `crates/`, and cargo says what depends on what.
 
 use crate::Report;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// The folders of `crates/`, lowest first: a crate depends on lower layers only, plus the [`EDGES`].
+/// The directories of `crates/`, lowest first: a crate depends on lower layers only, plus the [`EDGES`].
 const LAYERS: [&str; 5] = ["pure", "runtime", "product", "surfaces", "dev"];
 
 /// What a crate may know of its own layer.
@@ -47,7 +47,7 @@ pub fn check(root: &Path, report: &mut Report) {
 
 struct Crate {
     name: String,
-    /// Its folder below `crates/`; `xtask` is in none.
+    /// Its directory below `crates/`; `xtask` is in none.
     layer: Option<String>,
     dependencies: Vec<String>,
     has_features: bool,

@@ -21,7 +21,7 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// The folder of the workspace.
+/// The directory of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }

@@ -202,7 +202,7 @@ fn check_with(sources: &[Source], allowed: &[&str], report: &mut Report) {
     }
 }
 
-/// The file's name without its ending; of `mod.rs`, that of its folder. The tests of a module carry its name.
+/// The file's name without its ending; of `mod.rs`, that of its directory. The tests of a module carry its name.
 fn module_name(path: &str) -> &str {
     let path = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or(path);

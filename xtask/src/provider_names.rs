@@ -1,4 +1,4 @@
-//! A provider is known by its name in the folder of its protocol and in the provider table, and nowhere else.
+//! A provider is known by its name in the directory of its protocol and in the provider table, and nowhere else.
 
 use crate::Report;
 use crate::files::Source;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Says this, and fails if it was not told to go on after a failure.
+/// Says this, and fails if it was not told to continue after a failure.
 const CARGO: &str = r#"#!/bin/bash
 [ "$1" = test ] || exit 0
 case " $* " in *" --no-fail-fast "*) ;; *) exit 9 ;; esac

@@ -12,7 +12,7 @@ use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Price, Purse};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
 use ostler_core::ports::{Hooks, Model, NoHooks};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
 use ostler_engine::{
@@ -179,7 +179,7 @@ impl TestAgent {
         self
     }
 
-    /// Goes on with what another process left in its log.
+    /// Continues with what another process left in its log.
     pub fn resumed(mut self, entries: Vec<Entry>) -> Self {
         self.resumed = entries;
         self
@@ -236,7 +236,7 @@ impl TestAgent {
         if self.late_tools {
             tools = tools.expecting_more();
         }
-        let session = Session::fold_with(tools.known().clone(), self.resumed);
+        let session = SessionRecord::fold_with(tools.known().clone(), self.resumed);
         let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;

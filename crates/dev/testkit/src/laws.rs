@@ -8,7 +8,7 @@ use ostler_core::event::Event;
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message};
 use ostler_core::pairing;
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::turn::Terminal;
 use ostler_core::view::View;
 use std::collections::BTreeSet;
@@ -144,7 +144,7 @@ pub(crate) fn of_log(rig: &Rig) {
     let entries = rig.timeline.entries();
     of_calls(&entries);
     let step = if entries.len() <= ORDINARY { 1 } else { entries.len() / 10 };
-    let mut session = Session::default();
+    let mut session = SessionRecord::default();
     for (n, entry) in entries.into_iter().enumerate() {
         let told = entry_line(&entry);
         session.apply(entry);

@@ -85,7 +85,7 @@ impl Script {
         self.event(ModelEvent::Cut { id: id.into(), name: tool.into(), raw: raw.into() })
     }
 
-    /// The stream goes on once everybody is at the barrier.
+    /// The stream continues once everybody is at the barrier.
     pub fn meet(self, barrier: &Arc<Barrier>) -> Self {
         self.step(ModelStep::Meet(barrier.clone()))
     }

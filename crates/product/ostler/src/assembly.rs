@@ -1,4 +1,4 @@
-//! A session is put together: from options, what the host shares, and what its log holds.
+//! Builds a session from its options, what the host shares, and what its log contains.
 
 use crate::error::Error;
 use crate::hooks;
@@ -24,7 +24,7 @@ use ostler_core::ledger::Purse;
 use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
-use ostler_core::session::Session as Folded;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, ToolDesk, Toolbox};
@@ -68,7 +68,7 @@ pub(crate) fn session(
     let log = loaded.log;
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
     let source = hooks::source(&options.log, loaded.entries.is_empty());
-    let folded = Folded::fold_with(workspace.tools.clone(), loaded.entries);
+    let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
@@ -243,7 +243,7 @@ fn purse(options: &SessionOptions) -> Purse {
     }
 }
 
-/// A budget that nobody can compute must not look like one.
+/// A budget that cannot be computed must be an error.
 fn check_prices(has_budget: bool, choice: &ModelChoice, model: &dyn Model) -> Result<(), Error> {
     let models = [Some(&choice.primary), choice.fallback.as_ref()];
     match models.into_iter().flatten().find(|id| has_budget && model.info(id).price.is_none()) {

@@ -1,4 +1,4 @@
-//! What is said again after a summary: the plan, the skills there are, and those in use.
+//! What is repeated after a summary: the plan, the skills there are, and those in use.
 
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, ResultPart};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
 
-/// Skills in use that are said again, and bytes of each.
+/// Skills in use that are repeated, and bytes of each.
 const SKILLS: usize = 3;
 const SKILL_BYTES: usize = 12_000;
 
@@ -61,7 +61,7 @@ fn in_use(view: &View, tools: &KnownTools) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for item in view.items().iter().rev() {
         let blocks = item.message().blocks().iter().rev();
-        for text in blocks.flat_map(|block| said(block, &calls)) {
+        for text in blocks.flat_map(|block| trusted_texts(block, &calls)) {
             let Some(name) = Skills::used_in(text) else { continue };
             if found.len() < SKILLS && !found.iter().any(|(other, _)| other == name) {
                 found.push((name.to_owned(), text.to_owned()));
@@ -71,8 +71,8 @@ fn in_use(view: &View, tools: &KnownTools) -> Vec<(String, String)> {
     found
 }
 
-/// What the harness or a call of the tool said. A file that looks like a skill is none.
-fn said<'a>(block: &'a Block, calls: &HashSet<&CallId>) -> Vec<&'a str> {
+/// Texts of the harness and results of the Skill tool. A file that only looks like a skill does not count.
+fn trusted_texts<'a>(block: &'a Block, calls: &HashSet<&CallId>) -> Vec<&'a str> {
     match block {
         Block::Text { text, meta: true } => vec![text.as_str()],
         Block::ToolResult { id, content, is_error: false } if calls.contains(id) => {

@@ -1,4 +1,4 @@
-//! What the gate would say to a call, without running it: for tests of rules and for people who want to know.
+//! Judges a call without running it, for tests of rules and for `permissions check`.
 
 use ostler_core::permission::{
     Access, By, Decision, Lexical, Mode, Places, Policy, Reason, Verdict, Workspace, decide,
@@ -24,7 +24,7 @@ pub struct Case {
     pub rules: Value,
     #[serde(default = "ws")]
     pub cwd: PathBuf,
-    /// None: the working folder.
+    /// None: the working directory.
     pub roots: Option<Vec<PathBuf>>,
     #[serde(default = "home")]
     pub home: PathBuf,

@@ -53,7 +53,7 @@ fn folders_are_as_given() {
     assert_eq!(read("/no/a", json!(["/no/b"]), "c"), Verdict::Ask);
 }
 
-/// Where the folder is here, what it holds counts: a link leads where it leads.
+/// Where the directory is here, what it holds counts: a link leads where it leads.
 #[test]
 fn a_folder_that_is_here_is_looked_at() {
     let world = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The end of a turn does not wait longer than this for the memory; what was begun goes on.
+/// The end of a turn does not wait longer than this for the memory; what was begun continues.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The only reader that a turn waits for: it runs no further than the driver has read. Other readers observe.
@@ -132,7 +132,7 @@ impl Driver {
         })
     }
 
-    fn ended(&mut self, finished: Event) {
+    fn turn_ended(&mut self, finished: Event) {
         if let Event::Finished(finished) = &finished {
             self.session.turn_ended(keeps_queue_waiting(finished.terminal));
         }
@@ -199,7 +199,7 @@ impl Stream for Driver {
                         this.session.events().emit(event);
                     }
                     match finished {
-                        Some(finished) => this.ended(*finished),
+                        Some(finished) => this.turn_ended(*finished),
                         None => this.stage = Stage::Idle,
                     }
                 }

@@ -1,4 +1,4 @@
-//! What can go wrong before a turn begins. What goes wrong in a turn is told by its events.
+//! Errors before a turn begins. Errors during a turn are events.
 
 use ostler_core::permission::RuleError;
 use ostler_core::ports::StoreError;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{path} is not a folder that can be worked in: {why}")]
+    #[error("cannot work in {path}: {why}")]
     Workspace { path: PathBuf, why: String },
     #[error(
-        "there is nothing to undo: no call of the session changed a file, or all of it is undone"
+        "there is nothing to undo: no call of the session changed a file, or everything has been undone"
     )]
     NothingToUndo,
     #[error("nothing was undone, so there is nothing to redo")]
@@ -18,29 +18,29 @@ pub enum Error {
     #[error("cannot undo: {0}")]
     CommandRunning(String),
     #[error(
-        "--keep \"{0}\" names nothing that would be undone: nothing was changed (--dry-run lists every path)"
+        "--keep \"{0}\" matches nothing that would be undone, so nothing was changed (--dry-run lists every path)"
     )]
     KeepsNothing(String),
     #[error("there is no turn {turn}: the session has {turns}")]
     NoSuchTurn { turn: u32, turns: u32 },
     #[error(
-        "the conversation before turn {turn} was summed up since, and cannot be taken back; its files can, with --files"
+        "the conversation before turn {turn} has been summarized since and cannot be restored; use --files to restore only the files"
     )]
     SummedUp { turn: u32 },
     #[error("{0}")]
     Snapshots(String),
     #[error("{0}")]
     NotKept(String),
-    #[error("the last undo cannot be redone: its snapshots are not kept any more ({0})")]
+    #[error("the last undo cannot be redone: its snapshots no longer exist ({0})")]
     RedoNotKept(String),
-    #[error("somebody drives this session already")]
+    #[error("this session already has a driver")]
     AlreadyDriven,
     #[error("{0}")]
     Input(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error(
-        "\"{0}\": a pattern that begins with / is meant from the working folder. Write // for an absolute path"
+        "\"{0}\": a pattern that begins with / is relative to the working directory. Write // for an absolute path"
     )]
     RuleRoot(String),
     #[error(transparent)]
@@ -52,17 +52,17 @@ pub enum Error {
         .0.display()
     )]
     NothingToContinue(PathBuf),
-    #[error("there is no session in this folder to fork")]
+    #[error("there is no session in this directory to fork")]
     NothingToFork,
-    #[error("there is no session in this folder to look at")]
+    #[error("there is no session in this directory to show")]
     NothingToLookAt,
     #[error("unknown tool \"{name}\" (did you mean \"{meant}\"?)")]
     UnknownTool { name: String, meant: String },
     #[error(
-        "a budget needs a price, and none is known for the model \"{0}\". Give it one in prices.toml, leave the budget out, or choose another model"
+        "no price is known for the model \"{0}\", and a budget needs one. Add it to prices.toml, remove the budget, or choose another model"
     )]
     NoPrice(String),
-    #[error("budgets of the day, the project or an agent need a home folder to be kept in")]
+    #[error("budgets for a day, a project or an agent need a home directory")]
     NoLedger,
     #[error(transparent)]
     Ledger(#[from] ostler_ledger::Error),

@@ -1,4 +1,4 @@
-//! What a run would say to a call: the same tools, files, rules, sandbox and snapshots look at it, and nothing runs.
+//! Judges a call exactly as a run would, with the same tools, files, rules, sandbox and snapshots, but runs nothing.
 
 use crate::check::{Judged, verdict_on};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, inner_call};
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Live, Policy};
-use ostler_core::session::Session;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
@@ -32,7 +32,7 @@ pub async fn explain(
     tool: &str,
     input: &Value,
 ) -> Result<(Judged, Vec<String>), Error> {
-    // A home that is not there yet is not made for a question.
+    // The home directory is not created just to answer a question.
     let scratch = tempfile::tempdir().map_err(|error| Error::Runtime(error.to_string()))?;
     let missing = host.home().filter(|home| !home.is_dir()).map(Path::to_path_buf);
     let host = &match missing {
@@ -49,7 +49,7 @@ pub async fn explain(
     let scope = host.executor().scope();
     let executor = scope.executor();
     let confinement = assembly::confinement(executor, &options, &workspace, &policy);
-    let session = Session::default();
+    let session = SessionRecord::default();
     let rules = Live::from(policy.clone());
     let (files, keeping) =
         kit::files(host.home(), &options, &workspace, &session, None, &rules, &confinement);
@@ -88,7 +88,7 @@ pub async fn explain(
     Ok((judged, notices))
 }
 
-/// Nothing is going to run, so the folders are not looked at ahead of it.
+/// Nothing is going to run, so the directories are not looked at ahead of it.
 fn keeping_to_judge(keeping: Keeping) -> Keeping {
     match keeping {
         Keeping::By { snapshots } => Keeping::OnlyJudges(snapshots),

@@ -21,9 +21,9 @@ pub struct HookOptions {
     pub specs: Vec<HookSpec>,
     /// Hooks of the calling program.
     pub inside: Vec<Arc<dyn Hook>>,
-    /// The top of the project, for commands; none means the working folder.
+    /// The top of the project, for commands; none means the working directory.
     pub project: Option<PathBuf>,
-    /// Has the last word on each command hook before it starts.
+    /// Can modify each hook command before it starts.
     pub prepare: Option<Prepare>,
 }
 
@@ -56,7 +56,7 @@ fn transcript(host: &Host, session: &str) -> Option<PathBuf> {
     Some(home.join("sessions").join(found.project).join(format!("{session}.log")))
 }
 
-/// A hook reads itself wherever it lies: the files that its line names, and the folders where hooks are kept.
+/// A hook reads itself wherever it lies: the files that its line names, and the directories where hooks are kept.
 fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
     let HookAction::Command { command, args } = &spec.action else { return Vec::new() };
     let words = command.split_whitespace().chain(args.iter().flatten().map(String::as_str));
@@ -105,13 +105,13 @@ fn setup(
     }
 }
 
-fn given() -> ClockAndIds {
+fn system_clock_and_ids() -> ClockAndIds {
     ClockAndIds { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
 }
 
 /// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
 pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
-    Sender::new(certificates, given())
+    Sender::new(certificates, system_clock_and_ids())
 }
 
 /// None: nobody listens.

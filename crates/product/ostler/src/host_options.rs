@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct HostOptions {
     /// Where sessions and blobs live; none keeps them in memory.
     pub home: Option<PathBuf>,
-    /// The person's home folder, for rules that begin with `~/`.
+    /// The person's home directory, for rules that begin with `~/`.
     pub user_home: PathBuf,
     pub credentials: Credentials,
     pub base_url: Option<String>,

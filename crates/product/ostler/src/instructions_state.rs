@@ -2,7 +2,7 @@
 //! compaction. What it already has is read from the conversation itself, so nothing has to be reset at a boundary.
 
 use crate::calendar::Calendar;
-use crate::known_instructions::{KnownInstructions, gone, no_room, rendered};
+use crate::known_instructions::{KnownInstructions, no_room, rendered, withdrawal};
 use crate::read_judge::ReadJudge;
 use crate::session_options::SessionOptions;
 use crate::surroundings::environment;
@@ -156,7 +156,9 @@ impl InstructionsState {
                 }
             }
         }
-        news.extend(withdrawn.iter().chain(&again.gone).map(|(path, kind)| gone(path, *kind)));
+        news.extend(
+            withdrawn.iter().chain(&again.gone).map(|(path, kind)| withdrawal(path, *kind)),
+        );
         news
     }
 
@@ -179,7 +181,7 @@ impl InstructionsState {
 
 type Files = Vec<(PathBuf, InstructionKind)>;
 
-/// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
+/// What was said and is not among what always holds: that of nested files and rules, and what no longer applies.
 fn others(said: &KnownInstructions<'_>, standing: &LoadedInstructions) -> (Files, Files) {
     let held: HashSet<&Path> = standing.files.iter().map(|file| file.path.as_path()).collect();
     let left_out: HashSet<&Path> =
@@ -208,7 +210,7 @@ impl Carried for InstructionsState {
         let view = agent.map(|agent| agent.journal.conversation().0).unwrap_or_default();
         let files = self.all(&view).into_iter();
         let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
-        // The surroundings change more often and stand last.
+        // The environment changes more often and stands last.
         let surroundings = self.surroundings();
         let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
         texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()

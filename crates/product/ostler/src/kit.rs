@@ -9,7 +9,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
-use ostler_core::session::Session;
+use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
 use ostler_exec::Executor;
@@ -77,7 +77,7 @@ fn parsed(
     Ok(Policy { allow, ask, deny, ..Policy::default() })
 }
 
-/// A rule that would silently mean something else than it seems to is refused.
+/// A rule that would silently mean something other than it seems to is refused.
 fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     let tool = tool_of(text);
     let text = match ToolName::of(tool, &workspace.tools) {
@@ -128,7 +128,7 @@ pub(crate) fn check_tools(
             return Err(misspelt(name, meant));
         }
     }
-    // Said now and not by the first command, when work has been done already.
+    // Reported now rather than by the first command, when work has been done already.
     let choice = ToolChoice::new(options, policy);
     if tools.of_kind(ToolKind::Runs).any(|name| choice.offers(name)) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
@@ -154,7 +154,7 @@ pub(crate) fn files(
     home: Option<&Path>,
     options: &SessionOptions,
     workspace: &Workspace,
-    session: &Session,
+    session: &SessionRecord,
     id: Option<&SessionId>,
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
@@ -179,7 +179,7 @@ pub(crate) fn files(
 /// The same for a session that will change them, with a notice if an undo will not know of it.
 pub(crate) fn files_of_session(
     (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
-    session: &Session,
+    session: &SessionRecord,
     id: &SessionId,
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
@@ -207,7 +207,7 @@ pub(crate) fn tools(
         keeping,
         session: SessionParts { skills: Some(skills), memory, log: Some(log) },
     });
-    // Nobody takes the place of a tool that ships.
+    // A built-in tool cannot be replaced.
     let mut ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
     ours.push(USE_TOOL.to_owned());
     let more = options.more_tools.iter().filter(|tool| !ours.contains(&tool.spec().name));

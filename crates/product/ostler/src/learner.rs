@@ -1,4 +1,4 @@
-//! What outlives a session is kept when a turn ends, before the conversation is summed up, and when the session closes.
+//! Memory learns when a turn ends, before the conversation is summarized, and when the session closes.
 
 use crate::memory::learn;
 use ostler_core::event::{Event, Notice};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A summary does not wait longer than this for the memory; what was begun goes on.
+/// A summary does not wait longer than this for the memory; what was begun continues.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Learner {
@@ -56,7 +56,7 @@ impl Learner {
     }
 }
 
-/// What will be summed up is looked through for what outlives the session.
+/// What will be summarized is looked through for what outlives the session.
 impl BeforeCompact for Learner {
     fn ask(&self, _: ostler_core::context::Trigger, _: Option<String>) -> BoxFuture<'_, Permit> {
         Box::pin(async {

@@ -42,7 +42,7 @@
 //! - **A turn is a pull stream.** Nothing runs unless its [`Driver`] is polled; a slow driver slows the model down;
 //!   dropping it stops the request and every process it started. Observers can do neither.
 //! - **One way in, one way out.** What a surface wants is an [`Input`]; what it shows is in envelopes.
-//! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in options.
+//! - **No environment, no home directory, no terminal.** What a caller wants from those, it passes in options.
 
 mod ask;
 mod assembly;

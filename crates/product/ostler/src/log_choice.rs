@@ -45,7 +45,7 @@ pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<
 }
 
 /// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
-/// the newest of this folder.
+/// the newest of this directory.
 pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
     let mut opened = in_memory(&SessionChoice::New, cwd)?;
     let Some(home) = host.home() else { return Ok(opened) };
@@ -58,7 +58,7 @@ pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, 
     Ok(opened)
 }
 
-/// A memory that begins empty has no session to go on with.
+/// A memory that begins empty has no session to continue with.
 pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
     let id = match session {
         SessionChoice::New => fresh_id(),
@@ -82,7 +82,7 @@ pub(crate) fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
     }
 }
 
-/// Sessions of one folder, newest first.
+/// Sessions of one directory, newest first.
 pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error> {
     Ok(FileStore::new(home)?.list(cwd)?)
 }

@@ -1,4 +1,4 @@
-//! The memory beside the engine: brought along with a prompt, filled when a session ends.
+//! Memory in a session: searched for each prompt, filled when a turn or session ends.
 
 use crate::plain_threads::SEARCHES;
 use crate::system::SystemClock;
@@ -25,7 +25,7 @@ const MEANING: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Nor an endpoint for its vectors.
 const ENDPOINT: Duration = Duration::from_secs(2);
-const LATE: &str = "Found by words only: the meaning took too long.";
+const LATE: &str = "Found by words only: the search by meaning took too long.";
 
 /// An embedding endpoint of the usual form, instead of the model on this machine.
 #[derive(Clone)]
@@ -141,7 +141,7 @@ pub(crate) fn recall(
     Recalling { words, found, by_words, said }
 }
 
-/// Nothing of the conversation was summed up.
+/// Nothing of the conversation was summarized.
 fn is_whole(view: &View) -> bool {
     let first = SUMMARY.split("{carry}").next().unwrap_or(SUMMARY).trim_end();
     let summed_up = |block: &Block| matches!(block, Block::Text { text, meta: true } if text.starts_with(first));
@@ -167,7 +167,7 @@ pub(crate) async fn with_memories(recalling: Recalling, prompt: Message) -> (Mes
             let note = note.map(|text| Notice::MemoryByWords { text });
             (with_block(prompt, block), damage.chain(note).collect())
         }
-        // A prompt without its memories is better than none.
+        // Sending a prompt without memories is better than failing.
         Ok(Err(_)) => (prompt, Vec::new()),
         Err(_) => (prompt, vec![Notice::MemoryLate]),
     }
@@ -193,9 +193,10 @@ pub(crate) async fn learn(
     tools: KnownTools,
 ) {
     let session = journal.log().id().clone();
-    let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
+    let ((view, turns), (title, changed)) =
+        (journal.conversation(), journal.title_and_changed_files());
     let work = tokio::task::spawn_blocking(move || {
-        // Earlier ones may have been summed up.
+        // Earlier ones may have been summarized.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();
         let before = turns.saturating_sub(u32::try_from(prompts).unwrap_or(turns));
         let scene = LearningScene {

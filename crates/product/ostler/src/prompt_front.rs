@@ -1,4 +1,4 @@
-//! What stands in front of a prompt: instructions, surroundings, changed files, memories.
+//! What precedes a prompt: instructions, environment, changed files, memories.
 
 use crate::memory::{Recalling, with_memories};
 use crate::session_parts::SessionParts;

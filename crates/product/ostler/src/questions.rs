@@ -1,4 +1,4 @@
-//! Questions to the person: open until a surface answers, their time is over, or nobody is left who could answer.
+//! Questions to the person: open until a surface answers, they time out, or nobody who could answer is left.
 
 use crate::session_events::SessionEvents;
 use ostler_core::event::Event;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 const NOBODY: &str = "nobody is there to ask";
-const LEFT: &str = "whoever could have answered has left";
+const LEFT: &str = "nobody who could answer is left";
 const LATE: &str = "nobody answered in time";
 
 pub(crate) struct QuestionDesk {
@@ -111,7 +111,7 @@ impl Approver for QuestionDesk {
     }
 }
 
-/// However a question ends, everybody learns of it.
+/// However a question ends, every surface is informed.
 struct OpenQuestion<'a> {
     desk: &'a QuestionDesk,
     id: QuestionId,

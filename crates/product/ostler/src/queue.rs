@@ -1,4 +1,4 @@
-//! What waits for the running turn to end, in the order in which it came.
+//! What waits for the running turn to end, in order of arrival.
 //!
 //! Prompts that have to wait are items of the inbox, so they survive a crash; what stands here is only the order. A prompt
 //! that can start at once is not recorded twice: its turn records it.

@@ -1,7 +1,7 @@
 //! Whether a text that a project brings along may be sent to the model without anybody having asked to read it.
 //!
-//! Instruction files, what they import and skills are judged like a call of Read. Nobody can be asked at that moment, so
-//! a question is a no.
+//! Instruction files, what they import and skills are judged like a call of Read. Nobody can be asked at that moment,
+//! so a call that would ask is denied.
 
 use ostler_core::permission::{
     Access, By, Matcher, Mode, PathScope, Policy, READING, Verdict, Workspace, decide,
@@ -66,7 +66,7 @@ impl ReadJudge {
         self.judge(&self.on_files, (file, real), !of_project)
     }
 
-    /// `own`: the file is the person's, so our folders are no secret and its other names are of no concern.
+    /// `own`: the file is the person's, so our directories are no secret and its other names are of no concern.
     fn judge(
         &self,
         policy: &Policy,
@@ -125,7 +125,7 @@ impl ReadJudge {
     }
 }
 
-/// The path as it was named, in a folder that is free of links.
+/// The path as it was named, in a directory that is free of links.
 fn in_real_folder(path: &Path) -> Option<PathBuf> {
     let folder = path.parent()?.canonicalize().ok()?;
     Some(folder.join(path.file_name()?))

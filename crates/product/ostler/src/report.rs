@@ -17,13 +17,13 @@ pub struct ContextReport {
     pub window: u64,
     /// The next request.
     pub tokens: u64,
-    /// From here on room is made.
+    /// Above this, Ostler compacts.
     pub threshold: u64,
     pub messages: usize,
     pub shares: Vec<Share>,
 }
 
-/// What fills the window of a session that need not be open here. None means the newest of the folder.
+/// What fills the window of a session that need not be open here. None means the newest of the directory.
 ///
 /// # Errors
 /// If the options cannot be used or there is no such session.

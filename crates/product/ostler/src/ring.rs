@@ -1,4 +1,4 @@
-//! The newest envelopes of a session, for those who watch it.
+//! The newest envelopes of a session, for observers.
 //!
 //! Observers read at their own pace and can neither slow nor stop the session: a push takes a short lock, waits for
 //! nobody and allocates nothing per observer. What is held is bounded in bytes. An observer that falls behind is told

@@ -82,7 +82,7 @@ pub struct Tested {
     pub outcome: Result<String, String>,
 }
 
-/// Looks for every layer and has it refuse something for real. `scratch` is where it may make a folder for that.
+/// Looks for every layer and has it refuse something for real. `scratch` is where it may make a directory for that.
 pub async fn test_sandbox(init: &Init, scratch: &Path) -> Vec<Tested> {
     let executor = Executor::new(init.supervisor.clone());
     let found = executor.probe().await;
@@ -97,7 +97,7 @@ pub async fn test_sandbox(init: &Init, scratch: &Path) -> Vec<Tested> {
             }
             _ => None,
         };
-        let said = format!("{}refuses what it must", there.unwrap_or_default());
+        let said = format!("{}works (tested)", there.unwrap_or_default());
         tested.push(Tested { name: name.into(), outcome: refused.map(|()| said) });
     }
     let _ = executor.shutdown().await;

@@ -19,7 +19,7 @@ use std::task::Waker;
 pub(crate) struct SessionEvents {
     session: SessionId,
     clock: Arc<dyn Clock>,
-    /// Who finds something to say outside of turns.
+    /// Sources of notices outside of turns.
     voices: OnceLock<Voices>,
     stream: Mutex<EventStream>,
     /// The driver, where there is one.
@@ -45,7 +45,7 @@ struct EventStream {
 }
 
 impl SessionEvents {
-    /// `log` is the folder of event logs, where they are wanted.
+    /// `log` is the directory of event logs, where they are wanted.
     pub(crate) fn new(session: SessionId, log: Option<&Path>) -> Arc<Self> {
         let clock = Arc::new(SystemClock);
         let log = log.and_then(|folder| EventLog::open(folder, &session, clock.clone()));

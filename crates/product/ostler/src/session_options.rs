@@ -1,4 +1,4 @@
-//! What one session does, and how. Each field has a sensible default except the folder.
+//! What one session does, and how. Each field has a sensible default except the directory.
 
 use crate::hooks::HookOptions;
 use ostler_core::ids::SessionId;
@@ -21,13 +21,13 @@ pub const DEFAULT_MODEL: &str = "sonnet";
 pub struct SessionOptions {
     /// Where the agent works.
     pub cwd: PathBuf,
-    /// Further folders it may use.
+    /// Further directories it may use.
     pub add_dirs: Vec<PathBuf>,
-    /// Keep the folders before a command may change them, so that it can be undone. Needs a home.
+    /// Keep the directories before a command may change them, so that it can be undone. Needs a home.
     pub undo: bool,
     pub model: String,
     pub fallback_model: Option<String>,
-    /// A resumed session goes on with the model that it was changed to, instead of `model`.
+    /// A resumed session continues with the model that it was changed to, instead of `model`.
     pub keep_model: bool,
     /// Which session it is.
     pub log: SessionChoice,
@@ -84,7 +84,7 @@ pub struct SkillFolders {
     pub folders: Vec<ostler_skills::Folder>,
     /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
     pub accepted: Vec<String>,
-    /// The project's folder; none: the working folder.
+    /// The project's directory; none: the working directory.
     pub project: Option<PathBuf>,
 }
 
@@ -96,7 +96,7 @@ pub enum SessionChoice {
     Named(SessionId),
     /// A whole id, or enough of its beginning to be unique.
     Resume(String),
-    /// The newest session of this folder.
+    /// The newest session of this directory.
     Continue,
     Fork(ForkSource),
 }
@@ -104,7 +104,7 @@ pub enum SessionChoice {
 /// What is copied into a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForkSource {
-    /// A whole id, or enough of its beginning; none means the newest session of this folder.
+    /// A whole id, or enough of its beginning; none means the newest session of this directory.
     pub session: Option<String>,
     pub at: ForkPoint,
 }
@@ -166,6 +166,6 @@ pub struct ForSession;
 
 impl Approvals for ForSession {
     fn keep(&self, _rules: &[Rule]) -> Result<(), String> {
-        Err("there is no place to keep it, so it holds for this session only".into())
+        Err("there is nowhere to save it, so it applies to this session only".into())
     }
 }

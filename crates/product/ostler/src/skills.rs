@@ -1,4 +1,4 @@
-//! Skills in a session: told of before a prompt where something is new, used by `/name` and by the tool.
+//! Skills in a session: listed before a prompt if something is new, used with `/name` and with the tool.
 
 use crate::input::Prompt;
 use crate::read_judge::ReadJudge;
@@ -59,8 +59,8 @@ pub(crate) fn open(
     Arc::new(skills)
 }
 
-/// Folders whose files may be read because skills are there: those of the user and of the project, and the folders
-/// that links of the user lead to.
+/// Directories whose files may be read because skills are there: those of the user and of the project, and the
+/// directories that links of the user lead to.
 fn readable(choice: &SkillFolders, home: Option<&Path>, skills: &Skills) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = shipped_at(home).into_iter().collect();
     let whole = choice.folders.iter().filter_map(|folder| match folder.path.canonicalize() {

@@ -33,7 +33,7 @@ impl SlowCalls {
                 self.running.push(Running { id, name, since, is_reported: false });
             }
             Event::CallFinished { id, .. } => self.running.retain(|call| call.id != *id),
-            // Calls of an answer that was thrown away have no end.
+            // Calls of an answer that was discarded have no end.
             Event::AnswerDropped | Event::Finished(_) => self.running.clear(),
             _ => return,
         }
@@ -91,7 +91,7 @@ mod tests {
         let (id, name) = ("a".into(), "Bash".into());
         assert_eq!(notice, Notice::SlowCall { id, name, seconds: 6 });
         assert!(next(&mut calls).await.is_pending(), "it was reported");
-        // What was thrown away never ends.
+        // What was discarded never ends.
         calls.see(&started("b"));
         calls.see(&Event::AnswerDropped);
         tokio::time::advance(Duration::from_secs(6)).await;

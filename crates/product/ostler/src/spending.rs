@@ -1,4 +1,4 @@
-//! The ledger of a home folder: who writes to it, and what it says.
+//! The ledger of a home directory: who writes to it, and what it says.
 
 use crate::calendar::Calendar;
 use crate::error::Error;
@@ -121,7 +121,7 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
         session: query.session.clone().unwrap_or_default(),
     };
     let mut budgets = query.budgets;
-    // Whose agent, nobody said.
+    // The agent was not named.
     if query.session.is_none() {
         budgets.agent = None;
     }

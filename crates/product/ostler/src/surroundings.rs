@@ -1,5 +1,5 @@
-//! The description of the environment. It goes in front of a prompt and not into the system text, so that tools and
-//! system text are the same bytes in every session.
+//! The description of the environment. It goes in front of a prompt and not into the system prompt, so that tools and
+//! system prompt are the same bytes in every session.
 
 use ostler_core::permission::{Mode, Workspace};
 use std::path::Path;
@@ -57,13 +57,15 @@ fn is_plain(branch: &str) -> bool {
 
 fn permissions(mode: Mode) -> &'static str {
     match mode {
-        Mode::Default => "reading runs; changes and commands need the user's consent",
-        Mode::AcceptEdits => {
-            "reading and editing files here run; other commands need the user's consent"
+        Mode::Default => {
+            "calls that only read run; changes and other commands need the user's approval"
         }
-        Mode::Plan => "nothing may be changed: look, then present a plan",
-        Mode::DontAsk => "only what is allowed runs; nobody can be asked",
-        Mode::BypassPermissions => "everything runs without a question; be careful",
+        Mode::AcceptEdits => {
+            "reading and editing files in these directories runs; other commands need the user's approval"
+        }
+        Mode::Plan => "nothing may be changed: investigate, then present a plan",
+        Mode::DontAsk => "only calls that are allowed run; the user is not asked",
+        Mode::BypassPermissions => "everything runs without asking the user; be careful",
     }
 }
 

@@ -72,7 +72,7 @@ impl Environment {
                 home.display()
             ))),
             None => Err(ProfileError::Config(
-                "HOME is not set. Set it, or set OSTLER_HOME to a folder for sessions".into(),
+                "HOME is not set. Set it, or set OSTLER_HOME to a directory for sessions".into(),
             )),
         }
     }
@@ -223,7 +223,7 @@ impl Environment {
         let Some(url) = self.text("OSTLER_EMBEDDING_URL") else { return Ok(None) };
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(ProfileError::Config(
-                "OSTLER_EMBEDDING_URL is not a whole address such as https://host/v1/embeddings"
+                "OSTLER_EMBEDDING_URL is not a complete URL such as https://host/v1/embeddings"
                     .into(),
             ));
         }

@@ -63,7 +63,7 @@ impl Flags {
                 Ok(SessionChoice::Named(SessionId::new(id.as_str())))
             }
             (None, false, false, Some(id)) => {
-                usage(&format!("--session-id wants a UUID, not \"{id}\""))
+                usage(&format!("--session-id must be a UUID, not \"{id}\""))
             }
             (None, false, false, None) => Ok(SessionChoice::New),
         }

@@ -16,7 +16,7 @@ pub fn find(environment: &Environment, flags: &Flags) -> Result<SettingsPlaces, 
     };
     let cwd = cwd.map_err(|error| {
         ProfileError::Config(format!(
-            "the current folder cannot be used: {error}. Change to another one"
+            "cannot use the current directory: {error}. Change to another one"
         ))
     })?;
     let user_home = environment.user_home().unwrap_or_default();
@@ -38,8 +38,8 @@ pub fn find(environment: &Environment, flags: &Flags) -> Result<SettingsPlaces, 
     })
 }
 
-/// The nearest folder upwards that is a repository, else the folder itself. A repository that holds the home folder is
-/// no project.
+/// The nearest directory upwards that is a repository, else the directory itself. A repository that holds the home
+/// directory is no project.
 fn project(cwd: &Path, user_home: &Path) -> PathBuf {
     let holds_home = |folder: &Path| {
         user_home.is_absolute()
@@ -67,7 +67,7 @@ mod tests {
         // A worktree has a file of that name.
         std::fs::write(at("home/me/plain/.git"), "gitdir: x").unwrap();
         assert_eq!(found("home/me/plain/c"), at("home/me/plain"));
-        // The home folder as a repository is not everybody's project.
+        // The home directory as a repository is not everybody's project.
         std::fs::remove_file(at("home/me/plain/.git")).unwrap();
         std::fs::create_dir(at("home/me/.git")).unwrap();
         assert_eq!(found("home/me/plain/c"), at("home/me/plain/c"));

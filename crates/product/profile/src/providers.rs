@@ -98,7 +98,7 @@ pub fn choose(
     host.base_url = address.and_then(|variable| environment.text(&variable));
     if let Some(model) = profile.model() {
         if model.trim().is_empty() {
-            return Err(ProfileError::Usage("--model wants a name".into()));
+            return Err(ProfileError::Usage("--model needs a name".into()));
         }
         session.model = model;
     }

@@ -11,7 +11,8 @@ use serde_json::json;
 /// How much of an unusable input is kept, so that the model sees what it sent.
 const RAW_KEPT: usize = 2_000;
 
-/// An answer while it grows. Text of the open block is kept apart: an interrupt keeps it, a completed block replaces it.
+/// An answer while it streams in. Text of the open block is stored separately: an interrupt keeps it, a completed block
+/// replaces it.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub message_id: String,
@@ -28,7 +29,7 @@ impl Answer {
         self.open_text.push_str(delta);
     }
 
-    /// A block is complete. A call gets a name that is unique in the conversation: providers refuse twins.
+    /// A block is complete. A call gets an id that is unique in the conversation: providers reject duplicates.
     pub fn block(&mut self, block: Block, view: &View) -> Block {
         self.open_text.clear();
         let block = match block {

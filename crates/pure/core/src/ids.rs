@@ -38,7 +38,7 @@ id!(
     SessionId
 );
 id!(
-    /// One tool call; given by the model, made unique by us.
+    /// One tool call; the model names it, and Ostler makes the name unique.
     CallId
 );
 id!(

@@ -81,8 +81,8 @@ impl Price {
         sum / 1e6
     }
 
-    /// What the cache spared with this usage: what was read of it came cheaper, what was written dearer than plain
-    /// input. Below zero where it was written in vain.
+    /// What the cache saved with this usage: reading costs less than plain input, writing costs more. Negative if the
+    /// cache was written but never read.
     pub fn saved(&self, usage: &Usage) -> f64 {
         let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
         let sum = usage.cache_read as f64 * (self.input - self.cache_read)

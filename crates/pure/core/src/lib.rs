@@ -1,12 +1,12 @@
-//! The language of Ostler: types, the pure turn machine, and the ports.
+//! Ostler's shared vocabulary: types, the pure turn machine, and the ports.
 //!
 //! Invariants
-//! - **No I/O, no async runtime, no clock, no randomness.** What a function here needs, it is given.
-//! - **Only a [`view::View`] can be sent to a model, and only valid histories make a `View`**: each call is
-//!   answered once and directly after it, roles alternate, thinking never stands last.
-//! - **The turn ends whatever the world does**: every way round the loop is a [`turn::Continue`] with its own
-//!   bound, every way out a [`turn::Terminal`]; a test walks the whole control graph.
-//! - **Facts, not outcomes, are stored**: [`session::Entry`] is what a log holds; a session is a fold over it.
+//! - **No I/O, no async runtime, no clock, no randomness.** Functions get everything they need as arguments.
+//! - **Only a [`view::View`] can be sent to a model, and a `View` is always a valid history**: each call has exactly one
+//!   result, directly after it; roles alternate; thinking is never last.
+//! - **Every turn ends**: each reason to continue is a [`turn::Continue`] with its own limit, each reason to end a
+//!   [`turn::Terminal`]; a test walks the whole control graph.
+//! - **Facts, not outcomes, are stored**: a log contains [`session::Entry`]s, and a [`session::SessionRecord`] is a fold over them.
 //!
 //! Deliberately absent: providers, files, processes, terminals, configuration files.
 

@@ -63,7 +63,7 @@ pub enum Scope {
     User,
 }
 
-/// Where a fact was learnt.
+/// Where a fact was learned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,19 +120,19 @@ impl KeptMemory {
 impl fmt::Display for KeptMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeptMemory::New(id) => write!(f, "Kept as {id}."),
+            KeptMemory::New(id) => write!(f, "Saved as {id}."),
             KeptMemory::Instead(id, older) => {
-                write!(f, "Kept as {id}, in place of {}.", older.join(", "))
+                write!(f, "Saved as {id}, replacing {}.", older.join(", "))
             }
-            KeptMemory::Known(id) => write!(f, "That was known already, as {id}."),
+            KeptMemory::Known(id) => write!(f, "Already saved as {id}."),
         }
     }
 }
 
-/// What the memory keeps from now on or keeps no more: the person is told.
+/// A fact that memory saved or forgot; the person is informed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryChange {
-    /// Forgotten otherwise.
+    /// False: it was forgotten.
     pub kept: bool,
     pub id: String,
     pub kind: FactKind,
@@ -143,7 +143,7 @@ pub struct MemoryChange {
 impl fmt::Display for MemoryChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MemoryChange { id, kind, text, .. } = self;
-        let what = if self.kept { "kept" } else { "forgot" };
+        let what = if self.kept { "saved" } else { "forgot" };
         let place = match self.scope {
             Scope::Project => "in this project",
             Scope::User => "in all projects",
@@ -159,6 +159,6 @@ pub enum MemoryError {
     Refused(String),
     #[error("there is no memory {0}")]
     NotFound(String),
-    #[error("the memory cannot be used: {0}")]
+    #[error("memory cannot be used: {0}")]
     Unavailable(String),
 }

@@ -1,4 +1,4 @@
-//! What is asked of a model and what comes back, independent of the provider.
+//! Requests to a model and what comes back, independent of the provider.
 
 use crate::event::AgentPath;
 use crate::ids::{CallId, ModelId};
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Request {
     pub model: ModelId,
-    /// Parts of the system text, from never-changing to rarely changing.
+    /// Parts of the system prompt, from never-changing to rarely changing.
     pub system: SharedList<String>,
     pub tools: SharedList<ToolSpec>,
     pub view: View,
@@ -131,7 +131,7 @@ impl ModelError {
     }
 }
 
-/// Numbers of tokens that a provider named when it refused a request.
+/// Token counts that a provider stated when it rejected a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProviderLimits {
     /// What the prompt has.

@@ -1,4 +1,4 @@
-//! No output is larger than its reader can take: the whole is kept beside, the ends are shown.
+//! Limits the size of outputs: the full text goes to a file, the beginning and the end are shown.
 
 use crate::message::ResultPart;
 use crate::ports::Blobs;
@@ -40,13 +40,13 @@ fn preview(whole: &str, cap: usize, blobs: &dyn Blobs) -> String {
     let (where_, room) = match blobs.spill(whole.as_bytes()) {
         Ok(Some(path)) => (
             format!(
-                "The whole is in {}: use Read with offset and limit, or Grep.",
+                "The full output is in {}: use Read with offset and limit, or Grep.",
                 text::show(&path)
             ),
             HEAD + TAIL,
         ),
-        Ok(None) => ("The rest is not kept as a file.".to_owned(), cap),
-        Err(error) => (format!("The rest could not be kept: {error}."), cap),
+        Ok(None) => ("The rest is not stored in a file.".to_owned(), cap),
+        Err(error) => (format!("The rest could not be stored: {error}."), cap),
     };
     let room = room.min(cap.saturating_sub(NOTE));
     let head = head_lines(whole, room * HEAD / (HEAD + TAIL));

@@ -59,7 +59,7 @@ fn what_does_not_fit_is_kept_whole_and_shown_by_its_ends() {
     assert!(text.len() < 5_000);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with(
-        "[The output is long (208894 characters, 20000 lines). The whole is in /spills/b: "
+        "[The output is long (208894 characters, 20000 lines). The full output is in /spills/b: "
     ));
     assert_eq!(lines[1], "line 1");
     assert_eq!(*lines.last().unwrap(), "line 20000");
@@ -87,7 +87,7 @@ fn without_a_file_to_read_as_much_as_possible_is_shown() {
         let output = bound(ToolOutput::text(whole.clone()), 10_000, &kept);
         let length = text(&output).chars().count();
         assert!((8_000..=10_000).contains(&length), "{length}");
-        assert!(text(&output).contains("kept"));
+        assert!(text(&output).contains("stored"));
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// After so many calls without a word about it the plan is said again.
+/// After this many calls without an update, the plan is repeated.
 pub const QUIET_CALLS: usize = 8;
 
 const MOST_TASKS: usize = 200;
@@ -218,7 +218,7 @@ impl Plan {
         self.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// What would make it a better plan; nothing of it is enforced.
+    /// Hints that would make it a better plan; none is enforced.
     pub fn advice(&self) -> Vec<String> {
         let mut advice = Vec::new();
         let active: Vec<&Task> =
@@ -264,7 +264,7 @@ impl Plan {
         let known: Vec<&str> = self.tasks.iter().map(|task| task.id.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let id: String = id.chars().take(40).collect();
-        format!("There is no task {id:?}. The tasks there are: {known}.")
+        format!("There is no task {id:?}. The tasks are: {known}.")
     }
 
     fn forget_missing(&mut self) {
@@ -277,7 +277,7 @@ impl Plan {
     fn checked(self) -> Result<Plan, String> {
         if self.tasks.len() > MOST_TASKS {
             return Err(format!(
-                "A plan holds at most {MOST_TASKS} tasks, not {}.",
+                "A plan can have at most {MOST_TASKS} tasks, not {}.",
                 self.tasks.len()
             ));
         }
@@ -289,7 +289,7 @@ impl Plan {
         }
         match serde_json::to_vec(&self).map(|bytes| bytes.len()) {
             Ok(..=MOST_BYTES) => Ok(self),
-            _ => Err(format!("The plan is longer than {MOST_BYTES} bytes; say it shorter.")),
+            _ => Err(format!("The plan is longer than {MOST_BYTES} bytes; shorten it.")),
         }
     }
 
@@ -339,12 +339,12 @@ impl Task {
 
     fn checked(&self) -> Result<(), String> {
         if self.subject.is_empty() {
-            return Err("it says nothing, write what is to be done".into());
+            return Err("it is empty, write what has to be done".into());
         }
         let long = |text: &str, most: usize| text.chars().nth(most).is_some();
         let short = [Some(&self.subject), self.active_form.as_ref(), self.owner.as_ref()];
         if short.into_iter().flatten().any(|text| long(text, MOST_SHORT)) {
-            return Err(format!("a text is longer than {MOST_SHORT} characters, say it shorter"));
+            return Err(format!("a text is longer than {MOST_SHORT} characters, shorten it"));
         }
         if long(&self.description, MOST_DESCRIPTION) {
             return Err(format!("its description is longer than {MOST_DESCRIPTION} characters"));

@@ -1,4 +1,4 @@
-//! The plan: what changes it, what is refused, and when it is said again.
+//! The plan: what changes it, what is refused, and when it is repeated.
 
 use super::*;
 use crate::ids::{CallId, ModelId};
@@ -68,11 +68,11 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         plan.updated(id, Update { add_blocked_by: names(by), ..Update::default() })
     };
     for (wrong, says) in [
-        (blocked("7", &[]), "There is no task \"7\". The tasks there are: 1, 2, 3."),
+        (blocked("7", &[]), "There is no task \"7\". The tasks are: 1, 2, 3."),
         (blocked("1", &["2", "9"]), "There is no task \"9\""),
         (blocked("1", &["1"]), "would wait for itself"),
         (plan.without("x"), "There is no task \"x\""),
-        (plan.with(new("  ")).map(|(plan, _)| plan), "says nothing"),
+        (plan.with(new("  ")).map(|(plan, _)| plan), "it is empty"),
         (plan.with(new(&"x".repeat(501))).map(|(plan, _)| plan), "500 characters"),
         (plan.replaced(vec![todo("", Status::Pending)]), "Task 1 of the list"),
         (plan.replaced(vec![todo("x", Status::Pending); 201]), "at most 200"),

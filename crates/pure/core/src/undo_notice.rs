@@ -16,7 +16,7 @@ pub struct UndoNotice {
     pub redo: bool,
     /// The calls, as the model knows them.
     pub calls: Vec<String>,
-    /// Files that are others than before the undo.
+    /// Files that the undo changed.
     pub files: Vec<String>,
 }
 

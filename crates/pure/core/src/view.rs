@@ -86,9 +86,9 @@ impl View {
         self.messages().any(|message| message.calls().any(|call| call == id))
     }
 
-    /// Adds a message, mending what can be mended honestly: results are put in call order and completed,
-    /// results without a call are left out, as are a call's twin and what only the other side may write; empty
-    /// texts and trailing thinking go. Returns what was added last, or nothing if nothing was left.
+    /// Adds a message and repairs it if needed: results are put in call order and completed; results without a call,
+    /// duplicate calls and blocks of the wrong role are left out; empty texts and trailing thinking are removed.
+    /// Returns what was added last, or nothing if nothing was left.
     pub fn push(&mut self, message: Message) -> Option<Arc<ViewItem>> {
         match message {
             Message::Assistant { content, model } => {
@@ -164,7 +164,7 @@ impl View {
         view
     }
 
-    /// Puts words where the results of calls stood; `words` says which. Returns how many were changed.
+    /// Replaces the results of calls with texts; `words` says which. Returns how many were changed.
     pub fn replace_results<'a>(&mut self, words: impl Fn(&CallId) -> Option<&'a str>) -> usize {
         let mut changed = 0;
         for item in &mut self.items {
@@ -186,7 +186,7 @@ impl View {
         changed
     }
 
-    /// Puts one message of the harness where several stood. Nothing is done where that would leave a call without its
+    /// Replaces several messages with one of the harness. Nothing is done where that would leave a call without its
     /// result, or a result without its call.
     pub fn replace_messages(&mut self, first: usize, count: usize, message: Message) {
         let Some(end) = first.checked_add(count).filter(|end| *end <= self.items.len()) else {
@@ -204,12 +204,12 @@ impl View {
         *self = view;
     }
 
-    /// Puts words where images stood. True if there were any.
+    /// Replaces images with text. True if there were any.
     pub fn drop_images(&mut self) -> bool {
         self.rewrite(has_image, |content| content.into_iter().map(without_image).collect())
     }
 
-    /// Takes out all thinking. True if there was any.
+    /// Removes all thinking. True if there was any.
     pub fn drop_thinking(&mut self) -> bool {
         self.rewrite(Block::is_thinking, |content| {
             content.into_iter().filter(|block| !block.is_thinking()).collect()

@@ -278,7 +278,7 @@ fn any_messages() -> impl Strategy<Value = Vec<Message>> {
     vec(message, 0..10)
 }
 
-/// A history with nothing to mend: each round is a question, an answer with `calls` calls, and their results.
+/// A history with nothing to repair: each round is a question, an answer with `calls` calls, and their results.
 fn valid_messages() -> impl Strategy<Value = Vec<Message>> {
     let round = (any::<bool>(), any::<bool>(), 0..4usize);
     vec(round, 1..6).prop_map(|rounds| {

@@ -76,7 +76,7 @@ pub enum Backing {
 
 impl Default for Backing {
     fn default() -> Self {
-        Backing::Missing("neither was looked at".into())
+        Backing::Missing("neither was checked".into())
     }
 }
 
@@ -194,7 +194,7 @@ impl Access {
 pub struct Workspace {
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
-    /// Folders of our own that may be read besides: spilled outputs.
+    /// Directories of our own that may be read besides: spilled outputs.
     pub readable: Vec<PathBuf>,
     pub home: PathBuf,
     /// Where we keep sessions, settings and rules: nobody else's to write or read.
@@ -209,7 +209,7 @@ impl Workspace {
         self.roots.iter().any(|root| root.parent().is_some() && path.starts_with(root))
     }
 
-    /// As a person would write it from the working folder.
+    /// As a person would write it from the working directory.
     pub fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.cwd) {
             Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),

@@ -79,7 +79,7 @@ fn what_a_pattern_says_behind_a_wrapper() {
     }
 }
 
-/// A rule that forbids holds for every order and grouping of the same options.
+/// A rule that forbids applies to every order and grouping of the same options.
 #[test]
 fn loosely() {
     let table: &[(&str, &[&str], &[&str])] = &[

@@ -38,7 +38,7 @@ pub struct Step {
     /// The step this one was found in: `timeout` for the command it starts, `echo` for a substitution in its words.
     pub inside: Option<usize>,
     pub position: Position,
-    /// The folders it has changed to since the start, in order; none if that is not known.
+    /// The directories it has changed to since the start, in order; none if that is not known.
     pub folder: Option<Vec<String>>,
     /// Where that leads. None: not looked up yet, or it cannot be told.
     pub place: Option<PathBuf>,
@@ -87,7 +87,7 @@ pub enum Effect {
     Reads,
     /// Changes files, and only what `touches` names. Proved by a table.
     Writes,
-    /// Deletes everything below a folder that must not be deleted, or the like: refused whatever the rules say.
+    /// Deletes everything below a directory that must not be deleted, or the like: refused whatever the rules say.
     Ruin(String),
     /// May do anything; in words, why it is not known.
     Unknown(String),
@@ -95,7 +95,8 @@ pub enum Effect {
     Nothing,
 }
 
-/// A file as written, after quote removal, relative to the step's folder. `~` at its beginning is the home folder.
+/// A file as written, after quote removal, relative to the step's directory. `~` at its beginning is the home
+/// directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Touch {
     pub act: Act,
@@ -127,7 +128,7 @@ pub enum Act {
 pub enum TouchKind {
     /// This file.
     File,
-    /// This file, or the folder and everything below it. Links below it are not followed.
+    /// This file, or the directory and everything below it. Links below it are not followed.
     Tree,
     /// The same, and links below it are followed.
     Followed,
@@ -137,7 +138,7 @@ pub enum TouchKind {
     Names,
     /// A pattern: whatever it matches, and everything below that.
     Glob,
-    /// The repository that git finds from the step's folder: all it holds.
+    /// The repository that git finds from the step's directory: all it holds.
     Repository,
     /// A path inside that repository, relative to its top.
     InRepository,
@@ -192,7 +193,7 @@ impl Step {
 struct SeenStep<'a> {
     places: &'a dyn Places,
     programs: HashMap<String, bool>,
-    /// By folder, then by path as written.
+    /// By directory, then by path as written.
     paths: HashMap<Vec<String>, HashMap<String, Kinds>>,
 }
 
@@ -358,7 +359,7 @@ impl Commands {
         }
     }
 
-    /// What it touches, for the gate and the scheduler. `spoken_of` names the places below a folder that rules speak
+    /// What it touches, for the gate and the scheduler. `spoken_of` names the places below a directory that rules speak
     /// of.
     pub fn access(self, places: &dyn Places, spoken_of: impl Fn(&Path) -> Vec<PathBuf>) -> Access {
         let mut access = Access { known: self.doubts.is_empty(), ..Access::default() };

@@ -223,7 +223,7 @@ pub fn decide(
     let scene = DecisionScene::of(access, policy, mode, workspace);
     let mut rulings = match (unresolved(access), &access.runs) {
         (Some(path), _) => {
-            let why = format!("where {} leads was not found out first", path.display());
+            let why = format!("where {} leads was not resolved first", path.display());
             vec![Ruling::Deny(reason(By::BuiltIn, why))]
         }
         (None, Some(commands)) => {
@@ -233,7 +233,7 @@ pub fn decide(
         (None, None) => vec![judge_call(scene, tool, access)],
     };
     if mode == Mode::Plan && !access.is_harmless() {
-        rulings.push(Ruling::Deny(reason(By::Mode, "plan mode changes nothing")));
+        rulings.push(Ruling::Deny(reason(By::Mode, "plan mode allows no changes")));
     }
     // A rule would not help where the sandbox is what is missing.
     let held: Vec<Ruling> = hold(access).into_iter().chain(unenforced(access)).collect();
@@ -247,8 +247,10 @@ pub fn decide(
 
 /// The mode and the default have their say, and the strictest answer wins.
 fn settle(scene: DecisionScene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decision {
-    let refused =
-        |reason: Reason| Reason { why: format!("{}, and nothing may ask", reason.why), ..reason };
+    let refused = |reason: Reason| Reason {
+        why: format!("{}, and this mode does not ask", reason.why),
+        ..reason
+    };
     let answers: Vec<(Verdict, Reason)> = rulings
         .into_iter()
         .map(|ruling| match (ruling, scene.mode) {
@@ -290,7 +292,7 @@ fn settle(scene: DecisionScene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) ->
 fn hold(access: &Access) -> Option<Ruling> {
     match &access.hold {
         Hold::Whole => access.unkept.as_ref().map(|path| {
-            let why = format!("it would remove {}, which undo does not keep", path.display());
+            let why = format!("it would remove {}, which undo does not cover", path.display());
             Ruling::Weak(reason(By::BuiltIn, why))
         }),
         Hold::Weak(why) => Some(Ruling::Weak(reason(By::Sandbox, why.as_str()))),
@@ -330,7 +332,7 @@ pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) 
         && !access.filtered
     {
         let why =
-            format!("it goes through a folder in which the rule {} covers something", rule.text());
+            format!("it searches a directory in which the rule {} covers something", rule.text());
         return Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) });
     }
     if let Some(why) = guard(scene, &access.reads, &access.writes, access.filtered) {
@@ -353,7 +355,7 @@ pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) 
         return Ruling::Open(by_rule(rule, Verdict::Ask));
     }
     match refusal_of_default(access, workspace) {
-        None if access.notes => Ruling::Allow(reason(By::Default, "it only keeps a note")),
+        None if access.notes => Ruling::Allow(reason(By::Default, "it only saves a note")),
         None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),
         Some(why) => Ruling::Open(reason(By::Default, why)),
     }
@@ -427,7 +429,7 @@ pub(super) fn guard(
         }
         if let Some(why) = protected(path, workspace).filter(|_| !spelled(path, true)) {
             let shown = workspace.shown(path);
-            return Some(reason(By::BuiltIn, format!("it would change {shown}, {why}")));
+            return Some(reason(By::BuiltIn, format!("it would change {shown} ({why})")));
         }
     }
     let concealed = |scope: &&PathScope| !(filtered && matches!(scope, PathScope::Tree(_)));
@@ -435,11 +437,12 @@ pub(super) fn guard(
         let path = scope.path();
         if let Some(why) = sensitive(path, workspace).filter(|_| !spelled(path, false)) {
             let shown = workspace.shown(path);
-            return Some(reason(By::BuiltIn, format!("it would read {shown}, {why}")));
+            return Some(reason(By::BuiltIn, format!("it would read {shown} ({why})")));
         }
         let holds_home = workspace.home.is_absolute() && workspace.home.starts_with(path);
         if holds_home && matches!(scope, PathScope::Tree(_)) {
-            let why = "it would read everything in your home folder, keys and credentials too";
+            let why =
+                "it would read everything in your home directory, including keys and credentials";
             return Some(reason(By::BuiltIn, why));
         }
     }

@@ -197,7 +197,7 @@ fn a_reason_names_the_rule_or_the_thing() {
             say("Edit", write("/ws/src/a"), &denied, Mode::Default),
             "allow the allow rule Edit(./src/**) covers it",
         ),
-        (say("Edit", write("/ws/a"), &none, Mode::Plan), "deny plan mode changes nothing"),
+        (say("Edit", write("/ws/a"), &none, Mode::Plan), "deny plan mode allows no changes"),
         (
             say("Edit", write("/ws/a"), &none, Mode::BypassPermissions),
             "allow permissions are bypassed",
@@ -217,7 +217,7 @@ fn a_reason_names_the_rule_or_the_thing() {
         (say("Edit", write("/x"), &none, Mode::Default), "ask it would change /x"),
         (
             say("Edit", write("/x"), &none, Mode::DontAsk),
-            "deny it would change /x, and nothing may ask",
+            "deny it would change /x, and this mode does not ask",
         ),
         (say("WebFetch", contacts("h"), &none, Mode::Default), "ask it would contact h"),
         (say("T", Access::unknown(), &none, Mode::Default), "ask what it would touch is not known"),
@@ -365,7 +365,7 @@ proptest! {
         let mut stricter = rules.clone();
         stricter.deny.push(Rule::parse(more, &workspace()).unwrap());
         let (before, after) = (verdict(tool, &access, &rules, mode), verdict(tool, &access, &stricter, mode));
-        // A rule about something below a folder asks about the folder.
+        // A rule about something below a directory asks about the directory.
         let stricter = after == "deny" || (after == "ask" && before == "allow");
         prop_assert!(stricter || after == before, "{before} became {after}");
     }
@@ -421,7 +421,7 @@ fn a_weak_or_lifted_sandbox_asks() {
     }
     let lost = Access { unkept: Some("/ws/target".into()), ..command("cat a", read("/ws/a")) };
     let found = Mode::ALL.map(|mode| verdict("Bash", &lost, &Policy::default(), mode));
-    assert_eq!(found, ["ask", "ask", "ask", "deny", "allow"], "what undo does not keep");
+    assert_eq!(found, ["ask", "ask", "ask", "deny", "allow"], "what undo does not cover");
     let no_bypass = Policy { no_bypass: true, ..Policy::default() };
     let access = Access { hold: weak(), ..command("cat a", read("/ws/a")) };
     assert_eq!(verdict("Bash", &access, &no_bypass, Mode::BypassPermissions), "ask");

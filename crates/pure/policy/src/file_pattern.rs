@@ -11,14 +11,14 @@ pub struct Anchors<'a> {
     pub cwd: &'a Path,
     /// `~/x`; a home that is not absolute is not known.
     pub home: &'a Path,
-    /// `/x`: the folder that the settings file speaks for.
+    /// `/x`: the directory that the settings file speaks for.
     pub settings: &'a Path,
     /// What a rule can name: what its pattern means depends on the kind of the tool.
     pub tools: &'a KnownTools,
 }
 
 impl<'a> Anchors<'a> {
-    /// Of what speaks for the working folder.
+    /// Of what speaks for the working directory.
     pub fn of(workspace: &'a Workspace) -> Self {
         let Workspace { cwd, home, tools, .. } = workspace;
         Anchors { cwd, home, settings: cwd, tools }
@@ -30,7 +30,7 @@ impl<'a> Anchors<'a> {
 pub struct FilePattern {
     base: PathBuf,
     parts: Vec<String>,
-    /// Written for a working folder that is the whole disk.
+    /// Written for a working directory that is the whole disk.
     on_whole_disk: bool,
 }
 
@@ -89,11 +89,11 @@ impl FilePattern {
 
     pub fn matches(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.base) else { return false };
-        // A folder's pattern covers what is below the folder.
+        // A directory's pattern covers what is below the directory.
         self.compare(below, match_beginning)
     }
 
-    /// The folder or file below which everything it matches lies.
+    /// The directory or file below which everything it matches lies.
     pub fn start(&self) -> PathBuf {
         let fixed = self.parts.iter().take_while(|part| !part.contains(['*', '?']));
         self.base.join(fixed.collect::<PathBuf>())
@@ -158,13 +158,13 @@ impl FilePattern {
     }
 }
 
-/// As in an ignore file: a slash inside ties a pattern to its folder, one at the end does not.
+/// As in an ignore file: a slash inside ties a pattern to its directory, one at the end does not.
 fn is_bare_name(text: &str) -> bool {
     let name = text.trim_end_matches('/');
     !name.contains('/') && !matches!(name, "" | "." | ".." | "~")
 }
 
-/// Whether something in the folder `names`, or that folder itself, could match.
+/// Whether something in the directory `names`, or that directory itself, could match.
 fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
     match (parts.split_first(), names.split_first()) {
         (None | Some((&"**", _)), _) | (_, None) => true,
@@ -229,7 +229,7 @@ fn match_beginning(parts: &[&str], names: &[&str]) -> bool {
     progress.is_done()
 }
 
-/// Two patterns, name by name. A folder alone does not count for what is in it.
+/// Two patterns, name by name. A directory alone does not count for what is in it.
 fn meet(parts: &[&str], glob: &[&str]) -> bool {
     let mut progress = MatchProgress::new(parts);
     for name in glob {

@@ -10,62 +10,62 @@
 use super::access::Workspace;
 use std::path::{Component, Path};
 
-const OURS: &str = "it holds our own settings and records";
-const OF_GIT: (&str, &str) = (".git", "git runs programs that files there name");
+const OURS: &str = "it contains Ostler's own settings and records";
+const OF_GIT: (&str, &str) = (".git", "git runs programs that its files name");
 
-/// Folders that are guarded at every depth, with all that is below.
+/// Directories that are guarded at every depth, with all that is below.
 const FOLDERS: &[(&str, &str)] = &[
     OF_GIT,
     (".ostler", OURS),
-    (".claude", "settings there start programs"),
-    (".vscode", "editors run what settings there name"),
-    (".idea", "editors run what settings there name"),
-    (".husky", "git hooks there run later"),
-    (".githooks", "git hooks there run later"),
+    (".claude", "its settings start programs"),
+    (".vscode", "editors run what its settings name"),
+    (".idea", "editors run what its settings name"),
+    (".husky", "its git hooks run later"),
+    (".githooks", "its git hooks run later"),
     (".gitlab", "it decides what the build servers run"),
     (".circleci", "it decides what the build servers run"),
     (".buildkite", "it decides what the build servers run"),
-    (".cursor", "editors run what settings there name"),
-    (".zed", "editors run what settings there name"),
-    (".devcontainer", "editors run what settings there name"),
-    (".cargo", "cargo runs programs that settings there name"),
-    (".direnv", "shells run what stands there"),
-    (".yarn", "package managers run what stands there"),
-    (".gemini", "another agent starts programs that settings there name"),
-    (".codex", "another agent starts programs that settings there name"),
-    (".continue", "another agent starts programs that settings there name"),
-    (".opencode", "another agent starts programs that settings there name"),
-    (".roo", "another agent starts programs that settings there name"),
-    (".kiro", "another agent starts programs that settings there name"),
-    (".augment", "another agent starts programs that settings there name"),
-    (".amazonq", "another agent starts programs that settings there name"),
-    (".junie", "another agent starts programs that settings there name"),
-    (".trae", "another agent starts programs that settings there name"),
-    (".qwen", "another agent starts programs that settings there name"),
-    (".crush", "another agent starts programs that settings there name"),
-    (".goose", "another agent starts programs that settings there name"),
-    (".factory", "another agent starts programs that settings there name"),
-    (".copilot", "another agent starts programs that settings there name"),
-    (".tabnine", "another agent starts programs that settings there name"),
-    (".fleet", "editors run what settings there name"),
-    (".nova", "editors run what settings there name"),
-    (".vim", "editors run what settings there name"),
-    (".nvim", "editors run what settings there name"),
-    (".emacs.d", "editors run what settings there name"),
-    (".vs", "editors run what settings there name"),
-    (".mvn", "maven runs what settings there name"),
-    (".hg", "mercurial runs programs that files there name"),
-    (".kilocode", "another agent starts programs that settings there name"),
-    (".jj", "jujutsu runs programs that files there name"),
-    (".svn", "subversion runs programs that files there name"),
-    (".lefthook", "git hooks there run later"),
+    (".cursor", "editors run what its settings name"),
+    (".zed", "editors run what its settings name"),
+    (".devcontainer", "editors run what its settings name"),
+    (".cargo", "cargo runs programs that its settings name"),
+    (".direnv", "shells run its content"),
+    (".yarn", "package managers run its content"),
+    (".gemini", "another agent starts programs that its settings name"),
+    (".codex", "another agent starts programs that its settings name"),
+    (".continue", "another agent starts programs that its settings name"),
+    (".opencode", "another agent starts programs that its settings name"),
+    (".roo", "another agent starts programs that its settings name"),
+    (".kiro", "another agent starts programs that its settings name"),
+    (".augment", "another agent starts programs that its settings name"),
+    (".amazonq", "another agent starts programs that its settings name"),
+    (".junie", "another agent starts programs that its settings name"),
+    (".trae", "another agent starts programs that its settings name"),
+    (".qwen", "another agent starts programs that its settings name"),
+    (".crush", "another agent starts programs that its settings name"),
+    (".goose", "another agent starts programs that its settings name"),
+    (".factory", "another agent starts programs that its settings name"),
+    (".copilot", "another agent starts programs that its settings name"),
+    (".tabnine", "another agent starts programs that its settings name"),
+    (".fleet", "editors run what its settings name"),
+    (".nova", "editors run what its settings name"),
+    (".vim", "editors run what its settings name"),
+    (".nvim", "editors run what its settings name"),
+    (".emacs.d", "editors run what its settings name"),
+    (".vs", "editors run what its settings name"),
+    (".mvn", "maven runs what its settings name"),
+    (".hg", "mercurial runs programs that its files name"),
+    (".kilocode", "another agent starts programs that its settings name"),
+    (".jj", "jujutsu runs programs that its files name"),
+    (".svn", "subversion runs programs that its files name"),
+    (".lefthook", "its git hooks run later"),
     (".gitea", "it decides what the build servers run"),
     (".forgejo", "it decides what the build servers run"),
     (".woodpecker", "it decides what the build servers run"),
     (".semaphore", "it decides what the build servers run"),
     (".teamcity", "it decides what the build servers run"),
-    (".bundle", "package managers run programs that settings there name"),
-    (".autoenv", "shells run what stands there"),
+    (".bundle", "package managers run programs that its settings name"),
+    (".autoenv", "shells run its content"),
 ];
 
 /// Below `.github` only these; the rest are templates and texts.
@@ -73,7 +73,7 @@ const OF_GITHUB: [&str; 2] = ["workflows", "actions"];
 
 /// Files that are guarded at every depth.
 const FILES: &[(&str, &str)] = &[
-    (".mcp.json", "it names programs that are started"),
+    (".mcp.json", "it names programs that other programs start"),
     (".gitmodules", "git fetches what it names"),
     (".gitconfig", "git runs programs that it names"),
     (".envrc", "shells run it"),
@@ -105,9 +105,9 @@ const FILES: &[(&str, &str)] = &[
     (".zlogin", "shells run it"),
     (".zlogout", "shells run it"),
     ("config.fish", "shells run it"),
-    (".inputrc", "shells obey it"),
+    (".inputrc", "shells read settings from it"),
     (".ripgreprc", "it changes what a search does"),
-    (".claude.json", "settings there start programs"),
+    (".claude.json", "its settings start programs"),
     (".wgetrc", "it changes where downloads go"),
     (".curlrc", "it changes where downloads go"),
     (".vimrc", "editors run it"),
@@ -149,7 +149,7 @@ const FILES: &[(&str, &str)] = &[
     (".local.vimrc", "editors run it"),
     ("_vimrc", "editors run it"),
     (".vimspector.json", "editors run programs that it names"),
-    (".nanorc", "editors obey it"),
+    (".nanorc", "editors read settings from it"),
     (".devcontainer.json", "editors run what it names"),
     ("bunfig.toml", "package managers run programs that it names"),
     (".bunfig.toml", "package managers run programs that it names"),
@@ -171,9 +171,9 @@ const FILES: &[(&str, &str)] = &[
 
 /// Beginnings of names that are guarded at every depth, with all that is below.
 const BEGINNINGS: &[(&str, &str)] = &[
-    (".aider", "another agent obeys it"),
-    (".cline", "another agent obeys it"),
-    (".windsurf", "another agent obeys it"),
+    (".aider", "another agent follows it"),
+    (".cline", "another agent follows it"),
+    (".windsurf", "another agent follows it"),
     (".yarnrc", "package managers run programs that it names"),
 ];
 
@@ -184,12 +184,12 @@ const ENDS: &[(&str, &str)] = &[
     (".sublime-workspace", "editors run what it names"),
 ];
 
-/// Start-up places of the home folder, with all that is below.
+/// Start-up places of the home directory, with all that is below.
 const AT_HOME: [(&str, &str); 14] = [
-    (".ssh", "it decides who may log in, and what that runs"),
-    (".gnupg", "it holds keys"),
-    (".config/fish", "shells run what stands there"),
-    (".config/git", "git runs programs that files there name"),
+    (".ssh", "it decides who may log in and what runs then"),
+    (".gnupg", "it contains keys"),
+    (".config/fish", "shells run its content"),
+    (".config/git", "git runs programs that its files name"),
     (".config/autostart", "it runs at the next login"),
     (".config/systemd", "it runs at the next login"),
     (".config/environment.d", "it changes what programs run"),
@@ -209,7 +209,7 @@ pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     }
     let names = folded(path);
     let is = |at: usize, name: &str| names.get(at).is_some_and(|found| found == name);
-    // Whoever works in a folder below `.claude` or the like has chosen to; nobody works below `.git`.
+    // Whoever works in a directory below `.claude` or the like has chosen to; nobody works below `.git`.
     let chosen = |root: &&std::path::PathBuf| path.starts_with(root) && path != root.as_path();
     let root = workspace.roots.iter().filter(chosen).map(|root| folded(root).len()).max();
     let above = root.unwrap_or(0).saturating_sub(1);
@@ -239,7 +239,7 @@ pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     }
     let in_config = last > 0 && is(last - 1, "config");
     if in_config && ["permissions.yaml", "permissions.yml"].contains(&name.as_str()) {
-        return Some("it decides what may be done unasked");
+        return Some("it decides what runs without asking");
     }
     below_home(&names, workspace, &AT_HOME)
 }
@@ -248,54 +248,54 @@ fn is_of_github(name: &str) -> bool {
     OF_GITHUB.iter().any(|of| name == *of || is_short_for(name, of))
 }
 
-/// Places of the home folder whose content opens other doors, with all that is below.
+/// Places of the home directory whose content opens other doors, with all that is below.
 const SECRETS: [(&str, &str); 46] = [
-    (".ssh", "it holds keys"),
-    (".gnupg", "it holds keys"),
-    (".aws", "it holds access keys of a cloud"),
-    (".azure", "it holds access keys of a cloud"),
-    (".config/gcloud", "it holds access keys of a cloud"),
-    (".config/doctl", "it holds access keys of a cloud"),
-    (".oci", "it holds access keys of a cloud"),
-    (".terraform.d", "it holds access keys of a cloud"),
-    (".terraformrc", "it holds access keys of a cloud"),
-    (".kube", "it holds access keys of a cluster"),
-    (".docker/config.json", "it holds passwords"),
-    (".config/containers/auth.json", "it holds passwords"),
-    (".netrc", "it holds passwords"),
-    ("_netrc", "it holds passwords"),
-    (".pgpass", "it holds passwords"),
-    (".my.cnf", "it holds passwords"),
-    (".npmrc", "it holds access keys"),
-    (".pypirc", "it holds access keys"),
-    (".gem/credentials", "it holds access keys"),
-    (".m2/settings.xml", "it holds passwords"),
-    (".gradle/gradle.properties", "it holds passwords"),
-    (".config/gh", "it holds access keys"),
-    (".config/glab-cli", "it holds access keys"),
-    (".config/hub", "it holds access keys"),
-    (".git-credentials", "it holds passwords"),
-    (".config/git/credentials", "it holds passwords"),
-    (".password-store", "it holds passwords"),
-    (".local/share/keyrings", "it holds passwords"),
-    (".local/share/kwalletd", "it holds passwords"),
-    (".config/op", "it holds passwords"),
-    (".config/bitwarden", "it holds passwords"),
-    (".mozilla", "it is a browser's profile"),
-    (".thunderbird", "it holds mail and passwords"),
-    (".config/google-chrome", "it is a browser's profile"),
-    (".config/chromium", "it is a browser's profile"),
-    (".config/bravesoftware", "it is a browser's profile"),
-    (".config/microsoft-edge", "it is a browser's profile"),
-    (".config/vivaldi", "it is a browser's profile"),
-    (".config/opera", "it is a browser's profile"),
-    ("snap/firefox", "it is a browser's profile"),
-    (".var/app", "it holds the profiles of programs"),
-    ("library/application support", "it holds the profiles of programs"),
-    ("library/keychains", "it holds passwords"),
+    (".ssh", "it contains keys"),
+    (".gnupg", "it contains keys"),
+    (".aws", "it contains cloud access keys"),
+    (".azure", "it contains cloud access keys"),
+    (".config/gcloud", "it contains cloud access keys"),
+    (".config/doctl", "it contains cloud access keys"),
+    (".oci", "it contains cloud access keys"),
+    (".terraform.d", "it contains cloud access keys"),
+    (".terraformrc", "it contains cloud access keys"),
+    (".kube", "it contains cluster access keys"),
+    (".docker/config.json", "it contains passwords"),
+    (".config/containers/auth.json", "it contains passwords"),
+    (".netrc", "it contains passwords"),
+    ("_netrc", "it contains passwords"),
+    (".pgpass", "it contains passwords"),
+    (".my.cnf", "it contains passwords"),
+    (".npmrc", "it contains access keys"),
+    (".pypirc", "it contains access keys"),
+    (".gem/credentials", "it contains access keys"),
+    (".m2/settings.xml", "it contains passwords"),
+    (".gradle/gradle.properties", "it contains passwords"),
+    (".config/gh", "it contains access keys"),
+    (".config/glab-cli", "it contains access keys"),
+    (".config/hub", "it contains access keys"),
+    (".git-credentials", "it contains passwords"),
+    (".config/git/credentials", "it contains passwords"),
+    (".password-store", "it contains passwords"),
+    (".local/share/keyrings", "it contains passwords"),
+    (".local/share/kwalletd", "it contains passwords"),
+    (".config/op", "it contains passwords"),
+    (".config/bitwarden", "it contains passwords"),
+    (".mozilla", "it is a browser profile"),
+    (".thunderbird", "it contains mail and passwords"),
+    (".config/google-chrome", "it is a browser profile"),
+    (".config/chromium", "it is a browser profile"),
+    (".config/bravesoftware", "it is a browser profile"),
+    (".config/microsoft-edge", "it is a browser profile"),
+    (".config/vivaldi", "it is a browser profile"),
+    (".config/opera", "it is a browser profile"),
+    ("snap/firefox", "it is a browser profile"),
+    (".var/app", "it contains profiles of programs"),
+    ("library/application support", "it contains profiles of programs"),
+    ("library/keychains", "it contains passwords"),
     (".ostler", OURS),
-    (".claude/.credentials.json", "it holds access keys"),
-    (".claude.json", "it holds access keys"),
+    (".claude/.credentials.json", "it contains access keys"),
+    (".claude.json", "it contains access keys"),
 ];
 
 /// Histories of shells and programs hold what was typed, passwords included.
@@ -330,26 +330,26 @@ pub fn sensitive(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     let names = folded(path);
     let name = names.last()?;
     if names.first().is_some_and(|first| first == "proc") && is_of_a_process(&names) {
-        return Some("it shows what another program holds");
+        return Some("it shows another program's data");
     }
     let only = |top: &str| names.len() == 2 && names.first().is_some_and(|first| first == top);
     if (only("dev") || only("proc")) && OF_THE_MACHINE.contains(&name.as_str()) {
         return Some("it shows the memory of the machine");
     }
     if only("etc") && OF_ACCOUNTS.contains(&name.as_str()) {
-        return Some("it holds passwords");
+        return Some("it contains passwords");
     }
     if HISTORIES.contains(&name.as_str()) {
-        return Some("it holds what was typed, passwords included");
+        return Some("it contains what was typed, including passwords");
     }
     let cargo = names.len() > 1 && names.get(names.len() - 2).is_some_and(|at| at == ".cargo");
     if cargo && name.starts_with("credentials") {
-        return Some("it holds access keys");
+        return Some("it contains access keys");
     }
     below_home(&names, workspace, &SECRETS)
 }
 
-/// Where secrets lie below a home folder, for those who hide them as a whole.
+/// Where secrets lie below a home directory, for those who hide them as a whole.
 pub fn secrets(home: &Path) -> impl Iterator<Item = std::path::PathBuf> {
     let below = SECRETS.iter().map(|(name, _)| *name).chain(HISTORIES);
     below.chain([".cargo/credentials", ".cargo/credentials.toml"]).map(|name| home.join(name))
@@ -364,7 +364,7 @@ fn is_of_a_process(names: &[String]) -> bool {
         && names.iter().skip(2).any(|name| OF_A_PROCESS.contains(&name.as_str()))
 }
 
-/// The first of the places of the home folder that is the path or above it.
+/// The first of the places of the home directory that is the path or above it.
 fn below_home(
     names: &[String],
     workspace: &Workspace,

@@ -301,7 +301,7 @@ proptest! {
     ) {
         let path = format!("/home/dev/{name}/{}", below.join("/"));
         prop_assert!(is_sensitive(&path), "{path:?}");
-        // The home of the path counts, not any folder that ends alike.
+        // The home of the path counts, not any directory that ends alike.
         let other = format!("/home/dev/x/{name}");
         prop_assert!(!is_sensitive(&other), "{other:?}");
     }
@@ -314,7 +314,8 @@ proptest! {
     }
 }
 
-/// A worktree that somebody put below `.claude` is a folder to work in; a settings folder is not, even if it is the root.
+/// A worktree that somebody put below `.claude` is a directory to work in; a settings directory is not, even if it is
+/// the root.
 #[test]
 fn what_lies_above_the_root_was_chosen() {
     let of = |root: &str, path: &str| {

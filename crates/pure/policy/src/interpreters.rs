@@ -54,7 +54,7 @@ const INTERPRETERS: &[&str] = &[
 const SHELLS: &[&str] =
     &[".", "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "source", "zsh"];
 
-/// By its name, without a folder.
+/// By its name, without a directory.
 pub fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem)

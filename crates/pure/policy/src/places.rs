@@ -1,12 +1,12 @@
 //! Where the paths of a command lead. Two answers: the disk's, given by the file tools; and [`Lexical`], which goes by
-//! the text alone and is used to judge commands of a folder that is not here.
+//! the text alone and is used to judge commands of a directory that is not here.
 
 use super::access::{PathScope, Workspace};
 use super::commands::TouchKind;
 use std::path::{Component, Path, PathBuf};
 
 pub trait Places {
-    /// Every place the path can mean, from a folder reached by these changes of folder. None: it cannot be told.
+    /// Every place the path can mean, from a directory reached by these changes of directory. None: it cannot be told.
     fn look_up(&self, folder: &[String], path: &str, kind: TouchKind) -> Option<Vec<PathScope>>;
 
     /// The program that a bare name starts is a system's, not one a project has put in its way.
@@ -36,7 +36,7 @@ impl Places for Lexical<'_> {
             TouchKind::Tree | TouchKind::Followed | TouchKind::Listed | TouchKind::Names => {
                 PathScope::Tree(self.join(&at, path)?)
             }
-            // What it matches lies below its last folder without a pattern.
+            // What it matches lies below its last directory without a pattern.
             TouchKind::Glob => {
                 let fixed: Vec<&str> = path
                     .split('/')

@@ -90,7 +90,7 @@ impl Policy {
             && sensitive(path, workspace).is_none()
     }
 
-    /// Places below a folder that rules on reading speak of and that may or may not be there.
+    /// Places below a directory that rules on reading speak of and that may or may not be there.
     pub fn spoken_of(&self, tree: &Path) -> Vec<PathBuf> {
         let start = |rule: &Rule| match &rule.matcher {
             Matcher::Files(pattern) => Some(pattern.start()),
@@ -137,13 +137,13 @@ impl Policy {
             let (text, source) = (rule.text(), &rule.source);
             match () {
                 () if everything(rule) => {
-                    Some(format!("the allow rule {text} ({source}) amounts to everything"))
+                    Some(format!("the allow rule {text} ({source}) allows everything"))
                 }
                 () if code(rule) => Some(format!(
-                    "the allow rule {text} ({source}) lets any code run that the sandbox holds and undo can take back"
+                    "the allow rule {text} ({source}) lets any code run that the sandbox confines and undo can revert"
                 )),
                 () if nothing(rule) => Some(format!(
-                    "the allow rule {text} ({source}) names no program, so it allows no more than the default"
+                    "the allow rule {text} ({source}) names no program, so it allows nothing beyond the default"
                 )),
                 () => None,
             }
@@ -187,7 +187,7 @@ mod tests {
             policy.warnings().into_iter().next().unwrap_or_default()
         };
         for rule in ["Bash", "Bash(*)", "Bash(* *)", "Edit(//**)"] {
-            assert!(warned(rule).contains("amounts to everything"), "{rule}: {}", warned(rule));
+            assert!(warned(rule).contains("allows everything"), "{rule}: {}", warned(rule));
         }
         for rule in
             ["Bash(python3:*)", "Bash(node *)", "Bash(npx:*)", "Bash(bash:*)", "Bash(source:*)"]

@@ -40,7 +40,7 @@ fn may_begin(pattern: &str, start: &str) -> bool {
     alike && (open || head.chars().count() >= start.chars().count())
 }
 
-/// What the name of the program looks like, without its folder. None: it is known.
+/// What the name of the program looks like, without its directory. None: it is known.
 fn pattern(word: &Word) -> Option<String> {
     let whole = match word {
         Word::Literal(_) => return None,

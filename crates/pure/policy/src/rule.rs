@@ -25,7 +25,7 @@ pub struct Rule {
     /// Why there is this rule, in its author's words.
     pub reason: Option<String>,
     pub source: Source,
-    /// It holds only while these files have this content (by hash), and for commands started in this folder.
+    /// It holds only while these files have this content (by hash), and for commands started in this directory.
     pub bound: Option<Bound>,
     text: String,
     /// What the tool does that it names.
@@ -114,14 +114,14 @@ pub enum RuleError {
         "\"{0}\" is not a rule: write a tool's name or Tool(pattern), e.g. Bash(git status:*) or Edit(./src/**)"
     )]
     Malformed(String),
-    #[error("\"{0}\" says nothing: write {1} for the whole tool, or a pattern, e.g. {1}(…)")]
+    #[error("\"{0}\" is empty: write {1} for the whole tool, or a pattern, e.g. {1}(…)")]
     Empty(String, String),
     #[error(
         "\"{0}\": this tool does not take a pattern like this; write its name alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)"
     )]
     NoPattern(String),
     #[error(
-        "\"{0}\": the home folder is not known, so ~ cannot be resolved. Set HOME, or write the path out as //…"
+        "\"{0}\": the home directory is unknown, so ~ cannot be resolved. Set HOME, or write the path out as //…"
     )]
     NoHome(String),
     #[error("\"{0}\": a rule on commands must begin with a program, e.g. Bash(npm test:*)")]
@@ -137,7 +137,7 @@ pub enum RuleError {
 }
 
 impl Rule {
-    /// A rule of the command line, or of anything else that speaks for the working folder.
+    /// A rule of the command line, or of anything else that speaks for the working directory.
     pub fn parse(text: &str, workspace: &Workspace) -> Result<Rule, RuleError> {
         Rule::parse_at(text, Anchors::of(workspace), Source::default())
     }
@@ -301,7 +301,7 @@ impl Rule {
 pub enum Reach {
     #[default]
     None,
-    /// Something below a folder that the call goes through.
+    /// Something below a directory that the call goes through.
     Below,
     /// The very thing.
     Full,

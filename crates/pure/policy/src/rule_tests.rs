@@ -189,7 +189,7 @@ fn covers_all() {
     }
 }
 
-/// As a deny rule: any of the call, wholly or somewhere below a folder.
+/// As a deny rule: any of the call, wholly or somewhere below a directory.
 #[test]
 fn touches() {
     use Reach::{Below, Full, None};

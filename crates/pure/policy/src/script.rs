@@ -283,13 +283,13 @@ pub enum RedirectKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Opaque {
-    #[error("the command is {bytes} bytes long, more than {limit} are not read")]
+    #[error("the command is {bytes} bytes long, the limit is {limit}")]
     TooLong { bytes: usize, limit: usize },
-    #[error("the command holds the character U+{0:04X}, which does not show what it does")]
+    #[error("the command contains the character U+{0:04X}, which hides what the command does")]
     Character(u32),
-    #[error("the command nests deeper than is read")]
+    #[error("the command is nested too deep")]
     TooDeep,
-    #[error("the command could be read in two ways: {0}")]
+    #[error("the command is ambiguous: {0}")]
     Ambiguous(String),
     #[error("the command is not valid shell: {0}")]
     Syntax(String),

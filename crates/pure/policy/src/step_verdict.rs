@@ -195,7 +195,7 @@ fn why_below(scene: DecisionScene<'_>, rule: &Rule, asks: bool) -> String {
         _ if scene.kernel_denies() && !asks => {
             format!("git tracks a file that the deny rule {text} covers")
         }
-        _ => format!("it goes through a folder in which the rule {text} covers something"),
+        _ => format!("it searches a directory in which the rule {text} covers something"),
     }
 }
 
@@ -382,8 +382,7 @@ fn judge_doubts(
         .collect();
     if let Some((word, rule)) = suspicious {
         let doubt = commands.doubts.first().map(String::as_str).unwrap_or_default();
-        let why =
-            format!("{doubt}, and it mentions {word}, of which the rule {} speaks", rule.text());
+        let why = format!("{doubt}, and it mentions {word}, which the rule {} names", rule.text());
         rulings.push(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }));
     }
     rulings

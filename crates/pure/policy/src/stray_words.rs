@@ -40,7 +40,7 @@ pub(super) fn stray(
                     if files.may_meet(place, pattern) || files.may_meet(place, &below))
             });
             if let Some(rule) = met {
-                return Some(format!("{pattern} may stand for what {} covers", rule.text()));
+                return Some(format!("{pattern} may match what {} covers", rule.text()));
             }
         }
         let only_records = is_recorded(words, text);
@@ -68,7 +68,7 @@ fn is_recorded(words: &[Word], text: &str) -> bool {
         && !text.starts_with('-')
 }
 
-/// A place below each folder of the home that is no secret itself, but holds one.
+/// A place below each directory of the home that is no secret itself, but holds one.
 const HELD: [&str; 12] = [
     ".cargo/credentials.toml",
     ".claude/.credentials.json",
@@ -85,7 +85,7 @@ const HELD: [&str; 12] = [
 ];
 
 /// Why somebody must be asked about a file that the step names, although no table says what it does with it, or nobody
-/// knows from which folder.
+/// knows from which directory.
 pub(super) fn named(scene: DecisionScene<'_>, step: &Step) -> Option<Ruling> {
     let place = step.place.as_deref().unwrap_or(&scene.workspace.cwd);
     let unplaced = step.touches.iter().filter(|touch| touch.scopes.is_none());
@@ -161,7 +161,7 @@ impl KnownText {
     }
 }
 
-/// The home or working folder, where a piece of a word stands for one.
+/// The home or working directory, where a piece of a word stands for one.
 fn folder<'a>(scene: DecisionScene<'a>, place: &'a Path, part: &WordPart) -> Option<&'a Path> {
     let home = scene.workspace.home.as_path();
     let found = match part {
@@ -181,7 +181,7 @@ fn strict<'a>(scene: DecisionScene<'a>) -> impl Iterator<Item = (&'a Rule, Verdi
     deny.chain(scene.policy.asks().map(|rule| (rule, Verdict::Ask)))
 }
 
-/// A rule on a file that the pattern could match, or that holds all of a folder it could match.
+/// A rule on a file that the pattern could match, or that holds all of a directory it could match.
 fn matched(scene: DecisionScene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
     let here = place.to_str().and_then(|place| pattern.strip_prefix(place));
     let inside = here.and_then(|rest| rest.strip_prefix('/')).unwrap_or(pattern);
@@ -192,7 +192,7 @@ fn matched(scene: DecisionScene<'_>, place: &Path, pattern: &str) -> Option<Ruli
     };
     let is_open = |effect: Verdict| effect == Verdict::Ask || !scene.kernel_denies();
     let (rule, _) = strict(scene).find(|(rule, effect)| is_open(*effect) && meets(rule))?;
-    let why = format!("{pattern} may stand for what {} covers", rule.text());
+    let why = format!("{pattern} may match what {} covers", rule.text());
     Some(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }))
 }
 
@@ -219,11 +219,12 @@ fn spoken_of(
     let files = Access { reads, writes, ..Access::nothing() };
     let speaks = |rule: &Rule| rule.touches(COMMANDS, &files) == Reach::Full;
     let (rule, _) = strict(scene).find(|(rule, _)| speaks(rule))?;
-    let why = format!("{text} may be a file that the rule {} speaks of", rule.text());
+    let why = format!("{text} may be a file that the rule {} covers", rule.text());
     Some(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }))
 }
 
-/// A secret below the folder. The home folder itself and the working folder are named too often to ask each time.
+/// A secret below the directory. The home directory itself and the working directory are named too often to ask each
+/// time.
 fn held_below(scene: DecisionScene<'_>, place: &Path, path: &Path) -> Option<PathScope> {
     let home = &scene.workspace.home;
     let below = path.strip_prefix(home).ok().filter(|below| !below.as_os_str().is_empty())?;
@@ -231,7 +232,7 @@ fn held_below(scene: DecisionScene<'_>, place: &Path, path: &Path) -> Option<Pat
     Some(PathScope::File(home.join(held)))
 }
 
-/// Programs take `~/` for the home folder, too, where the shell does not.
+/// Programs take `~/` for the home directory, too, where the shell does not.
 fn from_home(scene: DecisionScene<'_>, place: &Path, text: &str) -> PathBuf {
     let home = scene.workspace.home.as_path();
     match text.strip_prefix('~') {
@@ -296,7 +297,7 @@ fn refused(
     let speaks = |matcher: &Matcher| matches!(matcher, Matcher::Files(_));
     let rule = rules
         .find(|rule| speaks(&rule.matcher) && rule.touches(COMMANDS, &files) != Reach::None)?;
-    Some(format!("{text} may be a file that the rule {} speaks of", rule.text()))
+    Some(format!("{text} may be a file that the rule {} covers", rule.text()))
 }
 
 /// By the text alone: links were looked up only where a table says what is a file.

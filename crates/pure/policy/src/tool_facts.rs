@@ -22,7 +22,7 @@ pub enum ToolKind {
     Delegates,
     /// Session only: shows or changes the plan.
     Plans,
-    /// Session only: its results are instructions that hold until the conversation is summed up.
+    /// Session only: its results are instructions that hold until the conversation is summarized.
     Instructs,
     /// Session only: keeps or finds what was said earlier.
     Remembers,
@@ -74,7 +74,7 @@ pub struct FileInput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     File,
-    /// Everything below it; the working folder if it is not given.
+    /// Everything below it; the working directory if it is not given.
     Tree,
     /// A pattern for names below the tree that another input gives.
     Pattern,

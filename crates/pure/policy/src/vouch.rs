@@ -34,7 +34,7 @@ pub(super) fn allowed(
             match vouched(DecisionScene { backing: &missing, ..scene }, step, lines, files) {
                 Ok(_) => Ok(reason),
                 Err(_) => {
-                    let held = "the sandbox keeps it in the workspace, and undo can take it back";
+                    let held = "the sandbox confines it to the workspace, and undo can revert it";
                     Ok(Reason { why: format!("{}: {held}", reason.why), ..reason })
                 }
             }
@@ -46,7 +46,7 @@ pub(super) fn allowed(
             Err(match vouchers(backed, step, lines).into_iter().find(covers) {
                 Some(rule) => {
                     let why = format!(
-                        "{}; the rule {} covers that where the sandbox holds and undo keeps it, but {missing}",
+                        "{}; the rule {} covers that only if the sandbox confines it and undo covers it, but {missing}",
                         refused.why,
                         rule.text()
                     );
@@ -91,7 +91,7 @@ fn vouched_with(
     let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
     let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
     if rule.is_some() && moved && !inside() && !follows_code(scene, step) {
-        return Err(open("it runs in a folder that is not known to be in the workspace".into()));
+        return Err(open("it runs in a directory that may be outside the workspace".into()));
     }
     // A rule vouches for the variables it spells out, and for no other.
     let spelled = |name: &String| rule.is_some_and(|rule| sets(rule, name));
@@ -290,7 +290,7 @@ fn backs(scene: DecisionScene<'_>, rule: &Rule, step: &Step, concern: Concern) -
     !is_shipped(rule) && spells(rule, step, 0) && scene.backs(concern)
 }
 
-/// A file was read into the shell before it, which may have changed the folder. Code that runs in the sandbox may go
+/// A file was read into the shell before it, which may have changed the directory. Code that runs in the sandbox may go
 /// where it likes in there.
 fn follows_code(scene: DecisionScene<'_>, step: &Step) -> bool {
     let follows = |caution: &Caution| caution.concern == Concern::Code && caution.word.is_none();
@@ -367,7 +367,7 @@ fn covered(scene: DecisionScene<'_>, touch: &Touch, by: Coverage) -> Result<(), 
         return if known_place {
             Ok(())
         } else {
-            Err(format!("where {} leads cannot be told", touch.path))
+            Err(format!("it is unclear where {} leads", touch.path))
         };
     };
     let workspace = scene.workspace;

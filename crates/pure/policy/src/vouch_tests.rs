@@ -176,7 +176,7 @@ fn with_the_sandbox_and_undo_a_rule_covers_ordinary_changes() {
         let found = decided(held, &[rule], &[]);
         assert_eq!(found.verdict, expected, "{rule} {step:?}: {}", found.why());
         if expected == Allow {
-            assert!(found.why().ends_with("undo can take it back"), "{}", found.why());
+            assert!(found.why().ends_with("undo can revert it"), "{}", found.why());
             let missing = Backing::Missing("undo is off".into());
             let found = decided(Access { backing: missing, ..access.clone() }, &[rule], &[]);
             assert_eq!(found.verdict, Ask, "{rule} {step:?}");

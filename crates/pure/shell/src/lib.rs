@@ -15,11 +15,11 @@
 //!
 //! That a step only reads is said of `bash` as it starts for `bash --norc --noprofile -c`, under this contract:
 //! - the text is run by that bash, with [`CLEARED_ENV`] removed from its environment, no exported functions
-//!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose folders the agent cannot write;
+//!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose directories the agent cannot write;
 //! - with `git: true`, [`GIT_OVERRIDES`] are set and the text runs behind [`GIT_PRELUDE`];
 //! - `touches` names files as written. Whether one is inside the workspace, a link, a pipe or a secret is for the gate
 //!   to see. A pattern must not match names that begin with `-`;
-//! - with `git: true`, the repository that git finds from the step's folder is one the agent may read and is plain: its
+//! - with `git: true`, the repository that git finds from the step's directory is one the agent may read and is plain: its
 //!   configuration has no filters (git runs them when it compares files with the index) and includes nothing. That
 //!   takes looking at files, so whoever runs the text sees to it.
 //!

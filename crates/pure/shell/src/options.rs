@@ -37,7 +37,7 @@ impl From<&str> for Miss {
     }
 }
 
-/// Stands before a path that begins in the home folder. No word of a shell can hold it.
+/// Stands before a path that begins in the home directory. No word of a shell can hold it.
 pub(crate) const HOME: char = '\0';
 
 /// Every file the command names, or why it is not known to only read. `words` are those behind the program.
@@ -340,9 +340,7 @@ fn format(words: &[Word]) -> Result<Vec<Named>, Miss> {
     }
     for argument in arguments {
         if let Word::Glob(pattern) = argument {
-            return Err(
-                format!("{pattern} is a pattern where it must be clear what is meant").into()
-            );
+            return Err(format!("{pattern} is a pattern where a plain word is needed").into());
         }
         free_word(argument)?;
     }
@@ -354,7 +352,7 @@ fn separate_value<'a>(
     value: Value,
     word: Option<&'a Word>,
 ) -> Result<&'a str, String> {
-    let text = literal(word.ok_or_else(|| format!("{option} lacks its value"))?)?;
+    let text = literal(word.ok_or_else(|| format!("{option} has no value"))?)?;
     // Another build of the program might take no value here, and see an option.
     let could_be_option = value == Value::Any && text.starts_with('-') && text != "-";
     if could_be_option || !value.fits(text) {
@@ -367,9 +365,7 @@ fn separate_value<'a>(
 pub(crate) fn literal(word: &Word) -> Result<&str, String> {
     match word {
         Word::Literal(text) => Ok(text),
-        Word::Glob(pattern) => {
-            Err(format!("{pattern} is a pattern where it must be clear what is meant"))
-        }
+        Word::Glob(pattern) => Err(format!("{pattern} is a pattern where a plain word is needed")),
         Word::Dynamic { why, source, .. } => Err(format!("{source} is {}", why.name())),
     }
 }
@@ -406,7 +402,7 @@ pub(crate) fn glob(pattern: &str) -> Result<Named, String> {
     let wild = pattern.find(['*', '?', '[']).unwrap_or(0);
     let (before, after) = pattern.split_at(wild);
     if after.split('/').any(|part| part.contains("..")) {
-        return Err(format!("{pattern} leaves the folder it names"));
+        return Err(format!("{pattern} leads out of the directory it names"));
     }
     let folder = before.rsplit_once('/').map_or("", |(folder, _)| folder);
     let names = folder.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -414,7 +410,7 @@ pub(crate) fn glob(pattern: &str) -> Result<Named, String> {
     if (before.starts_with('/') && names.clone().next().is_none())
         || names.clone().any(|name| name == "..")
     {
-        return Err(format!("{pattern} is not held by a folder"));
+        return Err(format!("{pattern} is not confined to a directory"));
     }
     if is_special(before) {
         return Err(format!("{pattern} may be a device"));
@@ -433,7 +429,7 @@ pub(crate) fn readable(path: &str, kind: TouchKind) -> Result<Named, String> {
     Ok(Named { path: written(path), kind })
 }
 
-/// A path as the gate reads it: a `~` of the shell's is the home folder, one that a file name begins with is not.
+/// A path as the gate reads it: a `~` of the shell's is the home directory, one that a file name begins with is not.
 pub(crate) fn written(path: &str) -> String {
     match path.strip_prefix(HOME) {
         Some(home) => home.to_owned(),

@@ -1,4 +1,4 @@
-//! Which paths are ordinary files, and which patterns are held by a folder.
+//! Which paths are ordinary files, and which patterns are held by a directory.
 
 use super::*;
 

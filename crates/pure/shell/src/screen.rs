@@ -23,7 +23,7 @@ fn hides(before: char, c: char) -> bool {
 }
 
 /// Control characters end or join words differently from reader to reader (CR), or cannot reach the shell at all
-/// (NUL); invisible and blank-looking ones make a text show something else than what runs.
+/// (NUL); invisible and blank-looking ones make a text show something other than what runs.
 fn is_unclear(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control() && c != '\n' && c != '\t';

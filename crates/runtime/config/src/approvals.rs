@@ -163,7 +163,7 @@ fn read_bound(value: Located<'_>) -> Result<Bound, ConfigError> {
 }
 
 fn read_path(value: Located<'_>) -> Result<PathBuf, ConfigError> {
-    let path = PathBuf::from(value.text("a folder")?);
+    let path = PathBuf::from(value.text("a directory")?);
     if !path.is_absolute() {
         return Err(value.wrong("\"folder\" must be an absolute path; remove the entry"));
     }

@@ -70,7 +70,7 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (r#"[{"hooks": [{"command": "a\u0000"}]}]"#, 0, "invisible character"),
     (r#"[{"hooks": [{"command": "a", "args": "b"}]}]"#, 0, "args must be a list"),
     (r#"[{"hooks": [{"command": "a", "shell": "powershell"}]}]"#, 0, "hooks always run in bash"),
-    (r#"[{"matcher": "(", "hooks": [1]}]"#, 0, "the matcher \"(\" is no regular expression"),
+    (r#"[{"matcher": "(", "hooks": [1]}]"#, 0, "the matcher \"(\" is not a regular expression"),
     (r#"[{"hooks": [{"type": "http"}]}]"#, 0, "\"url\" is missing"),
     (r#"[{"hooks": [{"type": "http", "url": "http://x.example/"}]}]"#, 0, "write https://"),
     (

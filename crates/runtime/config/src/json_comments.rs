@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The same text as plain JSON. Comments (`// …`, `/* … */`) and a comma before a closing bracket become blanks, so
-/// every value keeps its line. Anything else that is no JSON stays as it is.
+/// every value keeps its line. Anything else that is not JSON stays as it is.
 pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     if !may_need_it(bytes) {
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// What is no JSON does not become JSON that says something else.
+    /// What is not JSON does not become JSON that says something else.
     #[test]
     fn nothing_else_is_repaired() {
         for text in

@@ -257,7 +257,7 @@ fn a_home_folder_is_no_project() {
     assert!(ground.load().untrusted.is_none());
 }
 
-/// A project that holds the user's folders does not make their files its own.
+/// A project that holds the user's directories does not make their files its own.
 #[test]
 fn a_users_file_is_read_once() {
     let mut ground = ConfigGround::new();

@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(shown(&["a", "b"]), ["a", "b"]);
         assert_eq!(shown(&["a", "b"]), [] as [&str; 0]);
         assert_eq!(shown(&["a", "c"]), ["c"]);
-        // It was mended meanwhile, and is new now.
+        // It was repaired meanwhile, and is new now.
         assert_eq!(shown(&["a", "b", "c"]), ["b"]);
         assert_eq!(shown(&[]), [] as [&str; 0]);
         assert_eq!(shown(&["a"]), ["a"]);

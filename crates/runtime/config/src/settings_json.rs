@@ -142,7 +142,7 @@ impl SettingsReading<'_> {
             "providers" if value.is_null() => return Ok(()),
             // Whoever names a provider learns everything that is sent to a model.
             "providers" if matches!(self.tier, Tier::Project | Tier::Local) => {
-                self.warn(value.line(), "a project may not name providers, ignored");
+                self.warn(value.line(), "a project cannot set providers, ignored");
                 return Ok(());
             }
             "providers" => {
@@ -368,7 +368,7 @@ impl SettingsReading<'_> {
     fn path(&self, entry: Located<'_>) -> Result<PathBuf, ConfigError> {
         let Anchors { cwd, home, settings, .. } = self.anchors;
         let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
-        let text = entry.text("a folder")?;
+        let text = entry.text("a directory")?;
         if text.trim().is_empty() || !is_plain(&text) {
             return Err(entry.wrong("the path is empty; write the path of a directory"));
         }

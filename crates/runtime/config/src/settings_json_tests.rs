@@ -154,7 +154,7 @@ fn forms_that_are_not_known_tighten_or_are_ignored() {
              alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
             "s.json:2: allow rule ignored: \"Cron(y *)\": this tool does not take a pattern like this; write its name \
              alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
-            "s.json:2: allow rule ignored: \"Bash()\" says nothing: write Bash for the whole tool, or a pattern, e.g. \
+            "s.json:2: allow rule ignored: \"Bash()\" is empty: write Bash for the whole tool, or a pattern, e.g. \
              Bash(…)",
             "s.json:3: the rule Cron(y) is invalid, all of Cron is asked about",
             "s.json:4: the rule Agent(x) is invalid, all of Agent is denied",

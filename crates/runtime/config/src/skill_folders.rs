@@ -1,4 +1,4 @@
-//! Where skills are looked for: the user's folders, then the project's.
+//! Where skills are looked for: the user's directories, then the project's.
 
 use crate::SettingsPlaces;
 use crate::places::resolved;

@@ -1,4 +1,4 @@
-//! For tests: a home, a project and a system in a private folder, and a check that knows words and pipes only.
+//! For tests: a home, a project and a system in a private directory, and a check that knows words and pipes only.
 
 use crate::{CheckKind, ConfigError, LoadedSettings, SettingsPlaces, Sources, load};
 use ostler_core::permission::script::Word;

@@ -116,7 +116,7 @@ fn providers_are_named_by_the_user_only() {
         let [local] = &loaded.providers[..] else { panic!("{:?}", loaded.providers) };
         assert_eq!((local.name.as_str(), local.line), ("local", 1));
         assert_eq!(local.entry["baseUrl"], "http://mine");
-        let warned = |line: &String| line.contains("a project may not name providers");
+        let warned = |line: &String| line.contains("a project cannot set providers");
         assert!(loaded.warnings.iter().any(warned), "{:?}", loaded.warnings);
     }
 }
@@ -302,7 +302,7 @@ fn links_out_of_the_project_are_refused() {
     };
     let wanted = [stray("ws/.claude/settings.json"), stray("ws/.claude/settings.local.json")];
     assert_eq!(loaded.notices, wanted);
-    // A folder that leads out is no better, and one outside with a like name is outside.
+    // A directory that leads out is no better, and one outside with a like name is outside.
     let ground = ConfigGround::new();
     fs::remove_dir(ground.path("ws/.claude")).unwrap();
     fs::create_dir(ground.path("ws2")).unwrap();

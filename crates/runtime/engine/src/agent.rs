@@ -1,4 +1,4 @@
-//! Everything one agent is made of: the ports and the numbers.
+//! Everything one agent consists of: ports and limits.
 
 use crate::context::{Context, ContextSettings};
 use crate::controls::Controls;
@@ -52,7 +52,7 @@ pub struct Settings {
     /// Run no call before the answer is complete.
     pub after_the_answer: bool,
     pub retries: u32,
-    /// Tries on the primary model when there is a fallback to go to.
+    /// Attempts on the primary model if there is a fallback model.
     pub retries_before_fallback: u32,
     /// Wait before a broken stream is asked again; doubled each time.
     pub stream_backoff: Duration,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 /// How long a request waits for others to give back what they hold, before it takes what is there.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the end of a turn waits to know how the shared sums stand.
+/// How long the end of a turn waits for the state of the shared totals.
 const LOOK: Duration = Duration::from_secs(2);
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ impl Drop for Reservation {
 /// Why a request may not be sent.
 pub(crate) enum Refused {
     Short(Notice),
-    /// Nobody can say what is left.
+    /// It is unknown what is left.
     Unknown(Notice),
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn reserve(
         let hold = Some(agent.budget.unreserved());
         return Ok(Reservation { output: wanted, id, hold, shared: None });
     }
-    // A budget in a currency nobody can compute is no budget: the request is not sent.
+    // Without a price the budget cannot be enforced, so the request is not sent.
     let Some(price) = info.price else {
         return Err(Refused::Short(Notice::PriceUnknown { model: request.model.clone() }));
     };
@@ -179,7 +179,7 @@ pub(crate) async fn trouble(agent: &Agent) -> Vec<String> {
 }
 
 /// How the budgets stand after requests of a turn. What cannot be read in time is left out.
-pub(crate) async fn left(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
+pub(crate) async fn remaining(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
     let own = agent.budget.sums().into_iter().map(|sum| ("run".to_owned(), sum));
     let mut sums: Vec<(String, Sum)> = own.collect();
     if agent.meter.ledger.is_limited() {

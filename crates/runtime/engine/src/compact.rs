@@ -1,5 +1,5 @@
-//! A conversation is summed up. It cannot fail in a way that loses anything, and it cannot loop: one boundary is
-//! written in one piece or none is, and what does not make the request smaller is not used.
+//! Summarizes a conversation. It cannot fail in a way that loses anything, and it cannot loop: a boundary is written
+//! completely or not at all, and one that does not make the request smaller is not used.
 
 use crate::context::Halt;
 use crate::run::Turn;
@@ -134,13 +134,13 @@ impl Turn {
     async fn left_as_it_is(&mut self, trigger: Trigger, why: NotCompacted) {
         let notice = Notice::NotCompacted(why);
         if trigger == Trigger::Manual {
-            // Who asked gets it as the answer.
+            // A person who asked for it gets it as the answer.
             return self.tally.answered(words::notice(&notice));
         }
         self.notice(notice).await;
     }
 
-    /// Who may forbid it is asked first. An interrupt does not wait for the answer.
+    /// First asks the guards that can forbid it. An interrupt does not wait for their answer.
     async fn permit(
         &mut self,
         trigger: Trigger,
@@ -164,7 +164,7 @@ impl Turn {
         })
     }
 
-    /// Hooks may forbid it, too, and say what the summary should heed.
+    /// Hooks can forbid it, too, and say what the summary should focus on.
     async fn heard_before(
         &mut self,
         trigger: Trigger,
@@ -233,7 +233,7 @@ impl Turn {
                 summary: words,
                 after: if attach { texts_at(&attachments, Place::After) } else { Vec::new() },
             };
-            let (head, kept) = (draft.head(), draft.kept());
+            let (head, kept) = (draft.head(), draft.kept_messages());
             let weight: u64 = head.iter().map(ostler_core::context::weight::of_message).sum();
             let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
             let before = pressure.tokens;
@@ -267,7 +267,7 @@ impl Turn {
         chosen(drafts, pressure.target)
     }
 
-    /// Bytes of what always holds and is said again.
+    /// Bytes of what always holds and is repeated.
     fn repeated(&self) -> u64 {
         let (_, seen, ..) = self.agent.journal.carried();
         let all = self.attachments(&seen, 0, &[]);
@@ -275,7 +275,7 @@ impl Turn {
         before.map(|one| one.text.len() as u64).sum()
     }
 
-    /// What is said again. What always holds is taken whole, the rest as far as there is room.
+    /// What is repeated. What always holds is taken whole, the rest as far as there is room.
     /// What the messages that are `kept` show is not said twice.
     fn attachments(
         &self,
@@ -287,7 +287,7 @@ impl Turn {
         let mut left = bytes;
         let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
         let tools = self.tools.known();
-        let new = all.filter(|one| !kept.iter().any(|message| says(message, one, tools)));
+        let new = all.filter(|one| !kept.iter().any(|message| already_shows(message, one, tools)));
         new.filter(|one| match one.place {
             Place::Before => true,
             Place::After => match left.checked_sub(one.text.len()) {
@@ -307,7 +307,7 @@ fn texts_at(attachments: &[Attachment], place: Place) -> Vec<String> {
     there.map(|one| one.text.clone()).collect()
 }
 
-/// The first that reaches the target, else the smallest.
+/// The first one that reaches the target, otherwise the smallest.
 fn chosen(drafts: impl Iterator<Item = (u64, Boundary)>, target: u64) -> Option<Boundary> {
     let mut best: Option<(u64, Boundary)> = None;
     for (size, draft) in drafts {
@@ -335,7 +335,7 @@ fn both(words: Option<String>, more: Option<String>) -> Option<String> {
 }
 
 /// Word for word, or as a file that was read whole.
-fn says(message: &Message, one: &Attachment, tools: &KnownTools) -> bool {
+fn already_shows(message: &Message, one: &Attachment, tools: &KnownTools) -> bool {
     message.blocks().iter().any(|block| match block {
         Block::Text { text, meta: true } => *text == one.text,
         Block::ToolUse { name, input, .. } if one.place == Place::After => {

@@ -14,9 +14,9 @@ const RAPID: u32 = 3;
 /// What a caller decides about the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextSettings {
-    /// Make room unasked: before the provider has to refuse, and when it does.
+    /// Compact automatically: before the provider has to reject a request, and when it does.
     pub auto: bool,
-    /// Sum up when somebody asks for it.
+    /// Summarize when somebody asks for it.
     pub on_request: bool,
     /// Instead of the window that is known of the model.
     pub window: Option<u64>,
@@ -25,9 +25,9 @@ pub struct ContextSettings {
     pub bounds: WindowBounds,
     /// Tokens of a summary.
     pub summary: u64,
-    /// The model that sums up; the turn's own if none is named.
+    /// The model that summarizes; the turn's own if none is named.
     pub summary_model: Option<ModelId>,
-    /// Output tokens that a turn is meant to use: a model that stops long before is asked to go on.
+    /// Output tokens that a turn is meant to use: a model that stops long before is asked to continue.
     pub task_budget: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Default for ContextSettings {
     }
 }
 
-/// Who has a say in it.
+/// The guards and providers of context that take part.
 #[derive(Default)]
 pub struct Context {
     pub carried: Vec<Arc<dyn Carried>>,
@@ -55,7 +55,7 @@ pub struct Context {
     pub(crate) measured: Mutex<Measured>,
 }
 
-/// What was learnt about sizes.
+/// What was learned about sizes.
 #[derive(Default)]
 pub(crate) struct Measured {
     gauge: Option<Gauge>,
@@ -135,7 +135,7 @@ impl Context {
         measured.window = window.or(measured.window);
     }
 
-    /// Another model counts otherwise.
+    /// Another model counts tokens differently.
     pub(crate) fn forget_measures(&self) {
         *self.measured() = Measured::default();
     }

@@ -54,7 +54,7 @@ impl Agent {
         self.gate.set_mode(mode);
     }
 
-    /// What was learnt about sizes was learnt with the model before.
+    /// What was learned about sizes was learned with the model before.
     pub fn set_model(&self, model: ModelId) {
         let mut chosen = self.controls.0.write().unwrap_or_else(PoisonError::into_inner);
         if chosen.choice.primary != model {

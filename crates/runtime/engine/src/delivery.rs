@@ -1,4 +1,4 @@
-//! What arrived during a turn enters the conversation: before a request, as one message.
+//! Delivers what arrived during a turn: before a request, as one message.
 
 use crate::hooks::Refused;
 use crate::run::Turn;
@@ -21,7 +21,7 @@ impl Turn {
         let (mut content, mut ids, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for item in due {
             let id = item.id.clone();
-            match self.heard_of(item).await {
+            match self.blocks_with_hook_additions(item).await {
                 Ok(mut blocks) => {
                     content.append(&mut blocks);
                     ids.push(id);
@@ -34,7 +34,7 @@ impl Turn {
             }
         }
         let message = Message::User { content };
-        // What has nothing in it would be offered for ever.
+        // An empty item would be offered forever.
         if !ids.is_empty() && state.view.clone().push(message.clone()).is_none() {
             refused.append(&mut ids);
         }
@@ -72,13 +72,13 @@ impl Turn {
     }
 
     /// The words of a person go through the same hooks as a prompt, and come with what these add.
-    async fn heard_of(&mut self, item: Inbound) -> Result<Vec<Block>, Refused> {
+    async fn blocks_with_hook_additions(&mut self, item: Inbound) -> Result<Vec<Block>, Refused> {
         let mut blocks = item.body.blocks().to_vec();
         let hooks = &self.agent.hooks;
         if item.source == InboundSource::Person && hooks.listens(EventName::UserPromptSubmit, None)
         {
             let event = HookEvent::UserPromptSubmit { prompt: item.body.text() };
-            let added = self.heard(event).await?;
+            let added = self.hook_additions(event).await?;
             blocks.extend(added.into_iter().map(|text| Block::Text { text, meta: true }));
         }
         Ok(blocks)

@@ -99,7 +99,7 @@ impl Gate {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// A decision made before this number changed may not hold any more.
+    /// A decision made before this number changed may not apply any more.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -168,7 +168,7 @@ impl Gate {
             }
             Reply::YesForProject => {
                 let rules = self.accept(&offer, access);
-                // It holds for the session in any case; who keeps it says what went wrong.
+                // It applies to the session in any case; the keeper reports what went wrong.
                 let _ = self.approvals.keep(&rules);
             }
             Reply::Yes | Reply::YesWithInput(_) | Reply::No(_) | Reply::Unanswered(_) => {}
@@ -203,7 +203,7 @@ impl Gate {
         }
     }
 
-    /// The user said yes to this very call, and nothing of what it touches or runs has changed since.
+    /// The user approved exactly this call, and nothing that it touches or runs has changed since.
     fn is_allowed(&self, tool: &str, input: &Value, access: &Access) -> bool {
         let exact = self.exact.lock().unwrap_or_else(PoisonError::into_inner);
         exact.iter().any(|(t, i, a)| t == tool && i == input && a == access)

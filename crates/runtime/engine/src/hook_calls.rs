@@ -22,7 +22,7 @@ const MOST: usize = 2000;
 pub(crate) struct HookAnswers {
     /// Hooks listen before this call and have not answered.
     pub(crate) pending: bool,
-    /// Hooks listen before or after it, so it does not run while its answer may still be thrown away.
+    /// Hooks listen before or after it, so it does not run while its answer may still be discarded.
     pub(crate) after_seal: bool,
     /// A hook wants a person to look, whatever the rules say.
     pub(crate) raised: bool,
@@ -142,7 +142,7 @@ impl Scheduler {
 
     fn raise(&mut self, index: usize, why: String) {
         if self.agent.gate.mode() == Mode::DontAsk {
-            let why = format!("{why}, and nobody is to be asked");
+            let why = format!("{why}, and this mode asks nobody");
             return self.refuse(index, Verdict::denied(by_hook(why)));
         }
         let Some(call) = self.calls.get_mut(index) else { return };
@@ -156,7 +156,7 @@ impl Scheduler {
         call.set_decision(raised(before, why));
     }
 
-    /// A call that ran is told of, if somebody listens; until then it is not over.
+    /// Reports a finished call to hooks that listen; until then the call is not over.
     fn call_ran(&mut self, index: usize, verdict: Verdict) {
         let event = self.calls.get(index).and_then(|call| {
             let told = verdict.has_run() && call.hooks.after_seal;
@@ -174,7 +174,7 @@ impl Scheduler {
         });
     }
 
-    /// It has run: an objection is heard by the model, and the turn may end.
+    /// It has run: the model gets the objection, and the turn may end.
     fn hooks_told(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };

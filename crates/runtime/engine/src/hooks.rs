@@ -1,4 +1,4 @@
-//! Where a turn tells its hooks: at its beginning, before and after calls, at its end.
+//! Where a turn calls its hooks: at its beginning, before and after calls, at its end.
 
 use crate::agent::Agent;
 use crate::run::Turn;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How often stop hooks may keep one turn going.
 const MOST_STOPS: u32 = 8;
 
-/// Whom a session tells, and whether it has told of its beginning.
+/// The hooks of a session, and whether its start was reported.
 pub struct HookDesk {
     hooks: Arc<dyn Hooks>,
     source: Mutex<Option<String>>,
@@ -39,7 +39,7 @@ impl HookDesk {
         events.into_iter().any(|event| self.listens(event, Some(tool)))
     }
 
-    /// A hook that panics has not run.
+    /// A hook that panics counts as not run.
     pub(crate) async fn fire(&self, event: HookEvent) -> Heard {
         let name = event.name();
         let fired = AssertUnwindSafe(async { self.hooks.fire(event).await }).catch_unwind().await;
@@ -83,7 +83,7 @@ impl Agent {
     }
 }
 
-/// Words of a person that are not to be answered.
+/// A prompt that a hook blocked.
 pub(crate) enum Refused {
     By(String),
     Interrupted,
@@ -134,7 +134,7 @@ impl Turn {
         {
             let model = self.agent.choice().primary.to_string();
             let event = HookEvent::SessionStart { source: source.clone(), model };
-            match self.heard(event).await {
+            match self.hook_additions(event).await {
                 Ok(texts) => added.extend(texts),
                 Err(refused) => {
                     // It has not begun, so the next prompt asks again.
@@ -145,7 +145,7 @@ impl Turn {
         }
         if hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
-            added.extend(self.heard(event).await?);
+            added.extend(self.hook_additions(event).await?);
         }
         let mut prompt = prompt;
         let block = |text| Block::Text { text, meta: true };
@@ -154,7 +154,10 @@ impl Turn {
     }
 
     /// What hooks add for the model.
-    pub(crate) async fn heard(&mut self, event: HookEvent) -> Result<Vec<String>, Refused> {
+    pub(crate) async fn hook_additions(
+        &mut self,
+        event: HookEvent,
+    ) -> Result<Vec<String>, Refused> {
         let name = event.name().name();
         let Some(heard) = self.fire(event).await else { return Err(Refused::Interrupted) };
         if heard.stand >= Stand::Ask {

@@ -1,7 +1,8 @@
 //! Which fact is written when, and when it is forced to the disk.
 //!
-//! Forced at four points: a prompt or an item of the inbox is admitted; an answer with a changing call is sealed; a changing call starts; a
-//! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
+//! Forced at four points: a prompt or an item of the inbox is admitted; an answer with a changing call is sealed; a
+//! changing call starts; a turn ends. Everything else survives the death of the process because it was written, but may
+//! be lost in a power failure.
 
 use crate::sync_pool::SyncPool;
 use ostler_core::context::CarryOver;
@@ -12,7 +13,7 @@ use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::question::Question;
-use ostler_core::session::{Entry, Measured, Pending, Session};
+use ostler_core::session::{Entry, Measured, Pending, SessionRecord};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
@@ -37,7 +38,7 @@ pub struct Journal {
 /// What the log says so far: the same fold as a new process makes of it, without its history. A turn that was dropped in the middle leaves
 /// the truth here.
 struct Mirror {
-    session: Session,
+    session: SessionRecord,
     /// The first refusal of a turn. Nothing is written behind a hole: not by this turn, nor by a call of it.
     broken: Option<StoreError>,
     written: u64,
@@ -54,18 +55,18 @@ impl Journal {
         view: View,
         turns: u32,
     ) -> Self {
-        let mut session = Session::default();
+        let mut session = SessionRecord::default();
         session.view = view;
         session.turns = turns;
         Journal::resumed(log, blobs, clock, session)
     }
 
-    /// Goes on with what the log was folded to.
+    /// Continues with what the log was folded to.
     pub fn resumed(
         log: Arc<dyn SessionLog>,
         blobs: Arc<dyn Blobs>,
         clock: Arc<dyn Clock>,
-        session: Session,
+        session: SessionRecord,
     ) -> Self {
         let mut session = session;
         session.forget_history();
@@ -124,7 +125,7 @@ impl Journal {
         Ok(self.mirror().session.seen.clone())
     }
 
-    /// The last turn can go on where the log ends: calls of its last answer wait to be settled.
+    /// The last turn can continue where the log ends: calls of its last answer wait to be settled.
     pub fn has_open_calls(&self) -> bool {
         !self.mirror().session.view.open_calls().is_empty()
     }
@@ -132,7 +133,7 @@ impl Journal {
     /// The last turn can go on where the log ends: its calls wait to be settled, or its prompt for an answer.
     pub fn has_open_turn(&self) -> bool {
         let mirror = self.mirror();
-        let Session { view, ended, .. } = &mirror.session;
+        let SessionRecord { view, ended, .. } = &mirror.session;
         let waits = view.messages().last().is_some_and(|message| !message.is_assistant());
         !view.open_calls().is_empty() || (ended.is_none() && waits)
     }
@@ -151,7 +152,7 @@ impl Journal {
         self.mirror().session.control.clone()
     }
 
-    /// Records what the session goes on with.
+    /// Records what the session continues with.
     ///
     /// # Errors
     /// If the log refuses it.
@@ -217,7 +218,7 @@ impl Journal {
     }
 
     /// What the session is about, and the files it changed before what is in view.
-    pub fn begun(&self) -> (String, Vec<String>) {
+    pub fn title_and_changed_files(&self) -> (String, Vec<String>) {
         let mirror = self.mirror();
         (mirror.session.title.clone(), mirror.session.carry.files.clone())
     }
@@ -259,7 +260,7 @@ impl Journal {
         })
     }
 
-    /// A new turn may find the disk mended.
+    /// A new turn may succeed again, for example if there is disk space again.
     pub(crate) fn try_again(&self) {
         self.mirror().broken = None;
     }
@@ -304,8 +305,8 @@ impl Journal {
         self.mirror().session.view = view.clone();
     }
 
-    /// Waits for the disk without holding up anything else. One at a time and in the order asked, so that no call goes
-    /// on beside a refusal; who had to wait may find that the sync before took its entries along.
+    /// Waits for the disk without blocking anything else. One at a time and in the order asked, so that no call goes on
+    /// beside a refusal; who had to wait may find that the sync before took its entries along.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
         let wanted = self.mirror().written;
         let mut synced = self.synced.lock().await;

@@ -39,7 +39,7 @@ impl Blobs for Nowhere {
 #[test]
 fn nothing_is_kept_that_grows_with_every_round() {
     let place = Arc::new(Nowhere(SessionId::new("s")));
-    let mut begun = Session::default();
+    let mut begun = SessionRecord::default();
     begun.apply(snapshot(0));
     begun.apply(checkpoint(0));
     let journal = Journal::resumed(place.clone(), place, Arc::new(SteppingClock::default()), begun);
@@ -54,16 +54,16 @@ fn nothing_is_kept_that_grows_with_every_round() {
     assert_eq!((mirror.session.snapshots.len(), mirror.session.checkpoints.len()), (0, 0));
     assert_eq!(mirror.written, 3000, "all of it was written");
     // Whatever else the fold holds: it is as large as one that has seen nothing.
-    let size = |session: &Session| format!("{session:?}").len();
-    assert!(size(&mirror.session) < size(&Session::default()) + 200, "{:?}", mirror.session);
+    let size = |session: &SessionRecord| format!("{session:?}").len();
+    assert!(size(&mirror.session) < size(&SessionRecord::default()) + 200, "{:?}", mirror.session);
 }
 
-/// A session that is summed up again and again holds one window of its conversation, however many there were.
+/// A session that is summarized again and again holds one window of its conversation, however many there were.
 #[test]
 fn what_is_summed_up_is_not_kept() {
     let place = Arc::new(Nowhere(SessionId::new("s")));
     let clock = Arc::new(SteppingClock::default());
-    let journal = Journal::resumed(place.clone(), place, clock, Session::default());
+    let journal = Journal::resumed(place.clone(), place, clock, SessionRecord::default());
     let mut sizes = Vec::new();
     for _ in 0..200 {
         for n in 10..40 {

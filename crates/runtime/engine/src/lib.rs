@@ -1,8 +1,8 @@
-//! Runs one turn: does what the pure machine says and reports what happened.
+//! Runs one turn: performs the steps of the pure machine and reports their outcomes.
 //!
 //! Invariants
-//! - **Nothing that changes the world starts before the answer that asked for it is complete and on disk** (the seal).
-//! - **A turn is a pull stream**: a slow reader holds the model back, dropping it stops everything it started.
+//! - **A call that changes something starts only after its answer is complete and on disk** (the seal).
+//! - **A turn is a pull stream**: a slow reader slows the model down; dropping the stream stops everything it started.
 //! - **Every fact is on disk before anything follows from it**; a failing store ends the turn.
 //!
 //! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.

@@ -1,4 +1,4 @@
-//! Who spends, for what, and where it is written down.
+//! Who spends, for what, and where it is recorded.
 
 use ostler_core::event::AgentPath;
 use ostler_core::ids::{CountingIds, IdSource};
@@ -58,7 +58,7 @@ impl Meter {
         self.made_room.store(true, Ordering::Relaxed);
     }
 
-    /// The session goes on after this request.
+    /// The session continues after this request.
     pub fn resumed(self, earlier: Option<Earlier>) -> Self {
         let last = Mutex::new(earlier.map_or(Last::None, Last::Earlier));
         Meter { last, ..self }

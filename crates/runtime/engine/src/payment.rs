@@ -39,7 +39,7 @@ pub(crate) struct Payment {
 pub(crate) struct Paid {
     pub(crate) usage: Usage,
     pub(crate) cost: Option<f64>,
-    /// The cache gave less than it should have.
+    /// The cache returned less than expected.
     pub(crate) broken: Option<Broken>,
     /// The provider did not report all of it.
     pub(crate) estimated: bool,
@@ -100,7 +100,7 @@ impl Payment {
         self.since.elapsed()
     }
 
-    /// A try failed before the answer began; the next one starts after `wait`. The reservation goes on.
+    /// A try failed before the answer began; the next one starts after `wait`. The reservation continues.
     pub(crate) fn tried(&mut self, wait: Duration) -> Result<(), StoreError> {
         let id = self.agent.meter.ids.uuid();
         let charge = self.charge(id, ChargeStatus::Failed, None);
@@ -145,14 +145,14 @@ impl Payment {
         Ok(Some(Paid { usage, cost, broken, estimated }))
     }
 
-    /// A prompt has tokens, and so has an answer that says something. Where the provider does not say how many, the
-    /// budget is charged what was reserved: otherwise a gateway that reports nothing would lift every limit.
+    /// A prompt has tokens, and so has an answer that says something. If the provider reports no counts, the budget is
+    /// charged the reserved amount: otherwise a gateway that reports nothing would disable every limit.
     fn completed(&self, reported: Usage, ended: bool) -> Usage {
         let (prompt, longest) = self.estimate;
         let mut usage = reported;
         let silent = reported.prompt() == 0;
         if silent {
-            // As dear as it was reserved: all of it may have been written to the cache.
+            // As expensive as it was reserved: all of it may have been written to the cache.
             let price = self.agent.model.info(&self.model).price;
             match price.is_some_and(|price| price.cache_write > price.input) {
                 true => usage.cache_write = prompt,

@@ -1,4 +1,4 @@
-//! Makes room in the window, cheapest first.
+//! Compacts the context window, cheapest stage first.
 //!
 //! What is decided is written to the log before it is used, once, and never decided again: a request changes under its
 //! successor only where a stage says so.
@@ -55,7 +55,7 @@ impl Turn {
                 return Ok(());
             }
         }
-        // Better a little than nothing; whether it fits is for the provider to say.
+        // A little is better than nothing; the provider decides whether it fits.
         if relief.tokens < pressure.threshold {
             self.record_relief(view, relief).await?;
         }

@@ -44,7 +44,7 @@ pub fn run_with(
     })
 }
 
-/// Goes on with a turn that a process left in the middle, or whose call a hook deferred. Finished calls keep their
+/// Continues with a turn that a process left in the middle, or whose call a hook deferred. Finished calls keep their
 /// results, started ones may have taken effect, and the rest is judged and asked about again.
 pub fn resume_turn(agent: Arc<Agent>, interrupt: CancellationToken) -> TurnStream {
     TurnStream::new(|out| async move {
@@ -59,7 +59,7 @@ pub fn resume_turn(agent: Arc<Agent>, interrupt: CancellationToken) -> TurnStrea
     })
 }
 
-/// Sums up the conversation now, as a stream of its own. `words` is what the summary should heed.
+/// Summarizes the conversation now, as a stream of its own. `words` is what the summary should focus on.
 pub fn compact(
     agent: Arc<Agent>,
     words: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) struct Turn {
     /// The plan as the reader knows it.
     pub(crate) plan: Arc<Plan>,
     pub(crate) compactions: Compactions,
-    /// Output tokens when the model was last asked to go on.
+    /// Output tokens when the model was last asked to continue.
     pub(crate) nudged_at: Option<u64>,
     /// A call that waits has ended since the last delivery.
     pub(crate) waited: bool,
@@ -215,7 +215,7 @@ impl Turn {
 
     async fn prepare(&mut self, state: &State) -> Outcome {
         let recovery = &state.recovery;
-        // The old one is given back first, or it would stand in its own way.
+        // The old reservation is released first, or it would block the new one.
         self.reserved = None;
         self.tools.toolbox = self.agent.tools.for_request();
         if let Some(received) = self.receive(state).await {
@@ -314,7 +314,7 @@ impl Turn {
         Ok(())
     }
 
-    /// The turn of a person who asks for nothing but room.
+    /// A turn that only compacts.
     async fn compact_now(mut self, words: Option<String>) {
         let journal = self.agent.journal.clone();
         journal.try_again();
@@ -336,7 +336,7 @@ impl Turn {
 
     async fn finish(self, terminal: Terminal, iterations: u32) {
         let (requests, cost) = self.tally.paid();
-        let budgets = budget::left(&self.agent, requests, cost).await;
+        let budgets = budget::remaining(&self.agent, requests, cost).await;
         for text in budget::trouble(&self.agent).await {
             self.notice(Notice::Ledger { text }).await;
         }

@@ -43,7 +43,7 @@ impl Turn {
                 () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
                 // Nothing is lost that a person has seen: the next try knows what they said.
                 () = inbox.steered(), if stream.answer().message_id.is_empty() => break SampleEnd::Redirected,
-                // Before the calls: an answer ends, but a call may always have something more to say.
+                // Polled before the calls: an answer ends, but calls could produce output without end.
                 part = stream.next() => match part {
                     Ok(part) => {
                         if let Some(end) = self.pass_on(part, stream.answer(), &model).await {
@@ -57,7 +57,7 @@ impl Turn {
                     }
                 },
                 happened = self.tools.happened(), if self.tools.is_busy() => {
-                    if self.tell(happened).await.is_err() {
+                    if self.report_signal(happened).await.is_err() {
                         store_failed = true;
                         break SampleEnd::Cancelled;
                     }

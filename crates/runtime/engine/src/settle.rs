@@ -62,18 +62,18 @@ impl Turn {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break,
-                // What runs goes on; the rest is skipped.
+                // What runs continues; the rest is skipped.
                 () = inbox.steered(), if !self.tools.redirected => self.tools.redirected = true,
-                happened = self.tools.happened() => self.tell(happened).await?,
+                happened = self.tools.happened() => self.report_signal(happened).await?,
             }
         }
-        // An interrupt and an end leave nothing to go on with; what a person wants instead comes first, too.
+        // An interrupt and an end leave nothing to continue with; what a person wants instead comes first, too.
         let goes_on = !self.interrupt.is_cancelled() && !self.tools.redirected;
         self.tools.deferred &= goes_on && self.tools.ended_by.is_none();
         self.tools.stop().await;
         self.waited |= self.tools.has_waited();
         while let Some(happened) = self.tools.untold() {
-            self.tell(happened).await?;
+            self.report_signal(happened).await?;
         }
         if self.interrupt.is_cancelled() {
             return Ok(ToolsEnd::Cancelled);
@@ -90,7 +90,7 @@ impl Turn {
     }
 
     /// Passes on what a call said or did; a result goes to the log once its answer is there.
-    pub(crate) async fn tell(&mut self, happened: Happened) -> Result<(), ()> {
+    pub(crate) async fn report_signal(&mut self, happened: Happened) -> Result<(), ()> {
         match happened {
             Happened::Signal(signal) => self.tell_signal(signal).await,
             Happened::Finished(index) => self.tell_finished(index).await?,

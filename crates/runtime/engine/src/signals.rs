@@ -1,4 +1,4 @@
-//! What running calls say while they run: bounded by the number of calls, because a newer tail replaces an older one.
+//! Output of running calls. Bounded by the number of calls, because a newer tail replaces an older one.
 
 use ostler_core::event::Notice;
 use ostler_core::ports::Progress;
@@ -48,7 +48,7 @@ impl Signals {
     }
 }
 
-/// One call's voice. Remembers its newest tail for the result of a call that is stopped.
+/// One call's sender. Remembers its newest tail for the result of a call that is stopped.
 pub(crate) struct CallProgress {
     pub(crate) index: usize,
     pub(crate) signals: Arc<Signals>,

@@ -13,7 +13,7 @@ pub(crate) enum Stage {
 /// What the rule of starting knows of a call.
 pub(crate) struct Slot<'a> {
     pub(crate) access: &'a Access,
-    /// It does not run while its answer may be thrown away: somebody must say yes, or hooks are told of it.
+    /// It does not run while its answer may be discarded: somebody must say yes, or hooks are told of it.
     pub(crate) asks: bool,
     /// Hooks have not said yet what it will be.
     pub(crate) hooks_pending: bool,
@@ -24,9 +24,10 @@ pub(crate) struct Slot<'a> {
 
 /// Which waiting calls may start, at most `room` of them.
 ///
-/// Until the answer is sealed it may still be thrown away, so only calls that change nothing may run, and none that
-/// would ask. A call waits for every earlier one it conflicts with, for later ones that run already (its input may have been
-/// changed since they started), and for the hooks of all earlier ones, which may make others of them. Hooks of several calls may be asked at once.
+/// Until the answer is sealed it may still be discarded, so only calls that change nothing may run, and none that
+/// would ask. A call waits for every earlier one it conflicts with, for later ones that run already (its input may have
+/// been changed since they started), and for the hooks of all earlier ones, which may change them. Hooks of several calls
+/// may be asked at once.
 pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<usize> {
     let mut start = Vec::new();
     for (i, slot) in slots.iter().enumerate() {

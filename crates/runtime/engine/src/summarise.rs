@@ -1,5 +1,5 @@
-//! Asks a model for a summary, in pieces that fit. What no model sums up is taken from the messages themselves, so that
-//! there always is a summary.
+//! Asks a model for a summary, in pieces that fit. If the model fails, the summary is built from the messages, so that
+//! there always is one.
 
 use crate::answer_stream::{AnswerPart, AnswerStream};
 use crate::budget;
@@ -33,7 +33,7 @@ enum Without {
 }
 
 impl Turn {
-    /// Sums up the first `cut` messages.
+    /// Summarizes the first `cut` messages.
     pub(crate) async fn summarise(
         &mut self,
         view: &View,
@@ -53,7 +53,7 @@ impl Turn {
             let to = cut::piece(view, from, cut, most);
             if weight(view, from, to) > most {
                 // A single exchange that cannot fit is not tried.
-                failure = Some("an exchange is too long to be summed up".to_owned());
+                failure = Some("an exchange is too long to be summarized".to_owned());
                 break;
             }
             requests += 1;
@@ -68,7 +68,7 @@ impl Turn {
                 Err(Without::TooLong) => {
                     if to == cut::piece(view, from, cut, 0) {
                         // It is all there is in this piece.
-                        failure = Some("an exchange is too long to be summed up".to_owned());
+                        failure = Some("an exchange is too long to be summarized".to_owned());
                         break;
                     }
                     // A little more than half, so that two pieces are enough.
@@ -83,7 +83,7 @@ impl Turn {
         if from >= cut {
             return Ok(Summary { text, made: by_model(&model), requests });
         }
-        // The rest in lines of its own; what a model has summed up stays in front of it.
+        // The rest in lines of its own; what a model has summarized stays in front of it.
         let why = failure.unwrap_or_else(|| format!("it took more than {MOST} requests"));
         let rest = bytes.saturating_sub(text.len()).max(bytes / 2);
         let left = view.messages().take(cut).skip(from);
@@ -98,7 +98,7 @@ impl Turn {
         chosen.unwrap_or_else(|| self.agent.model_id(fallback))
     }
 
-    /// Bytes of messages that fit the summariser's window beside everything else.
+    /// Bytes of messages that fit the summarizer's window beside everything else.
     fn piece_limit(&self, model: &ModelId, summary: u64, fallback: bool) -> u64 {
         let gauge = self.gauge(fallback);
         let pressure = self.agent.pressure(&View::default(), model);

@@ -1,4 +1,4 @@
-//! A turn with a task budget: a model that stops long before it is spent is asked to go on, as long as that helps.
+//! A turn with a task budget: a model that stops long before it is spent is asked to continue, as long as that helps.
 
 use crate::run::Turn;
 use crate::texts;
@@ -11,7 +11,7 @@ const PERCENT: u64 = 90;
 const LEAST: u64 = 500;
 
 impl Turn {
-    /// What to say to a model that stopped early; none if it may stop.
+    /// The message for a model that stopped early; none if it may stop.
     pub(crate) fn within_task_budget(&mut self) -> Option<StopVerdict> {
         let budget = self.agent.settings.context.task_budget?;
         let used = self.tally.output();

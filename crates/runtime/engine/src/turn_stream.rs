@@ -12,7 +12,7 @@ pub struct TurnStream {
     events: mpsc::Receiver<Event>,
 }
 
-/// The turn's only way to speak. `emit` waits until the reader has room.
+/// The turn's only way to emit events. `emit` waits until the reader has room.
 #[derive(Clone)]
 pub(crate) struct Emitter(mpsc::Sender<Event>);
 

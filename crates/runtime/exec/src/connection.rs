@@ -116,7 +116,7 @@ impl Link {
         match text.get(..length) {
             Some([]) => Ok(false),
             Some(greeting) if greeting == GREETING => Ok(true),
-            _ => Err(io::Error::other("it speaks another version; use the same build")),
+            _ => Err(io::Error::other("it has another protocol version; use the same build")),
         }
     }
 

@@ -57,7 +57,7 @@ pub enum ExecError {
     )]
     Unkillable { pid: i32 },
 
-    #[error("commands were shut down here; no further ones are run")]
+    #[error("commands have been shut down; no further ones are run")]
     Closed,
 
     #[error("some commands did not end within {seconds} s of being killed; look for them with ps")]

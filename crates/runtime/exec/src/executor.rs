@@ -118,8 +118,8 @@ impl Executor {
         self.spawn_held(&command, &order).await
     }
 
-    /// Starts a command in a sandbox, again if what was to be mounted has gone meanwhile: a socket was closed, a folder
-    /// removed. Nothing has been run then.
+    /// Starts a command in a sandbox, again if what was to be mounted has gone meanwhile: a socket was closed, a
+    /// directory removed. Nothing has been run then.
     pub(crate) async fn spawn_held(
         &self,
         command: &Command,

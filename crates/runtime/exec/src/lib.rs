@@ -18,8 +18,8 @@
 //! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
-//! - **A sandbox holds or nothing runs**: a layer that is asked for and cannot be had is an error.
-//!   What each layer promises is in `docs/sandbox.md`.
+//! - **No command runs without its sandbox**: a requested layer that is not available is an error.
+//!   What each layer guarantees is in `docs/sandbox.md`.
 //!
 //! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
 //! search (programs are absolute paths), interpreting terminal output, talking to a command while it

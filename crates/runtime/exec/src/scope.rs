@@ -1,4 +1,4 @@
-//! Commands that end together while others of the same supervisor go on: those of one session.
+//! Commands that end together while others of the same supervisor continue: those of one session.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

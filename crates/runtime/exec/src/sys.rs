@@ -38,7 +38,7 @@ unsafe fn close_from(first: libc::c_int) {
         if libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) == 0 {
             return;
         }
-        // Kernels before 5.9. The bound keeps an unlimited table from taking for ever.
+        // Kernels before 5.9. The bound keeps an unlimited table from taking forever.
         let limit = libc::sysconf(libc::_SC_OPEN_MAX).clamp(0, 65_536) as libc::c_int;
         for fd in first..limit {
             libc::close(fd);

@@ -123,7 +123,7 @@ fn check(command: &Command) -> Result<(), ExecError> {
         .chain(command.args.iter().map(|arg| arg.as_os_str()))
         .chain(command.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
     if strings.map(OsStr::as_bytes).chain(command.script.as_deref()).any(|text| text.contains(&0)) {
-        return invalid("it holds a NUL byte, which no program can receive; remove it".into());
+        return invalid("it contains a NUL byte, which no program can receive; remove it".into());
     }
     if let Some(input) = command.input.as_ref().filter(|input| input.len() > MAX_INPUT) {
         let bytes = input.len();

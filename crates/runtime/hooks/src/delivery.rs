@@ -78,7 +78,7 @@ impl Delivery {
     ) -> Result<(), QueueError> {
         let endpoint = self.endpoints.iter().find(|endpoint| endpoint.queue.url == url);
         let Some(endpoint) = endpoint else {
-            return Err(QueueError::Io("nobody knows its address".into()));
+            return Err(QueueError::Io("its URL is unknown".into()));
         };
         let id = endpoint.sender.given().ids.uuid();
         let record = QueueRecord { id, event: event.name().to_owned(), body: body.to_owned() };
@@ -214,7 +214,7 @@ impl Endpoint {
         let reply = self.sender.send(url, secret, event, id, body.as_bytes(), LIMIT).await?;
         match reply.status {
             200..300 => self.queue.taken(mark).map_err(|error| error.to_string()),
-            // About this very event; the others behind it need not wait for ever.
+            // About this very event; the others behind it does not have to wait forever.
             400 | 413 | 422 if failures + 1 >= REFUSALS => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 self.queue.refused(record, mark).map_err(|error| error.to_string())
@@ -269,7 +269,7 @@ async fn delivered(endpoint: &Endpoint) -> Delivered {
             error = match endpoint.drain(&mut failures).await {
                 Drained::Empty => None,
                 Drained::Failed(why) => Some(why),
-                Drained::Elsewhere => Some("another process delivers".into()),
+                Drained::Elsewhere => Some("another process is delivering".into()),
             };
             if error.is_none() {
                 break;
@@ -292,7 +292,7 @@ pub fn replay(folder: &Path, url: &str, from: Option<&str>) -> Result<bool, Stri
     let queue = WebhookQueue::of(folder, url);
     match queue.try_deliver() {
         Ok(Some(_lock)) => queue.rewind(from).map_err(|error| error.to_string()),
-        Ok(None) => Err("another process delivers to it now".into()),
+        Ok(None) => Err("another process is delivering to it".into()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -36,7 +36,7 @@ impl HookFault {
     }
 
     /// A prompt or the end of a turn changes nothing by itself, so a hook that is not there must not keep people from
-    /// working; and a model that went on once cannot repair the hook by going on again.
+    /// working; and a model that continued once cannot repair the hook by continuing again.
     fn is_tolerated(&self, event: &HookEvent) -> bool {
         let went_on = match event {
             HookEvent::Stop { stop_hook_active, .. }

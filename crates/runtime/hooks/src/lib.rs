@@ -3,8 +3,8 @@
 //! Invariants
 //! - **A blocking hook without a verdict denies**, and says why: crash, timeout, missing program, output that is not
 //!   understood, an unexpected exit code, no verdict from a webhook. The exceptions are in `fault`.
-//! - **Where nobody listens nothing is paid**: no JSON is made, no process started.
-//! - **Events for a webhook are on disk before `fire` returns** and leave in order, each until it was taken.
+//! - **Without listeners there is no cost**: no JSON is built, no process started.
+//! - **Events for a webhook are on disk before `fire` returns** and are sent in order, each until the receiver has accepted it.
 //! - **Observers read events**; the loop knows nothing of them.
 //! - Events go out encrypted or stay on this machine; no redirect is followed; no secret is written or shown.
 //!

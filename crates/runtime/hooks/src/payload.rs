@@ -4,7 +4,7 @@ use ostler_core::hook::HookEvent;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// What holds for all events of a session.
+/// What applies to all events of a session.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub session_id: String,

@@ -29,7 +29,7 @@ impl std::fmt::Display for QueueError {
         match self {
             QueueError::Full => write!(
                 f,
-                "its queue is full ({} MB wait): new events are not kept until the receiver takes some",
+                "its queue is full ({} MB): new events are dropped until the receiver accepts some",
                 MOST_WAITING >> 20
             ),
             QueueError::Io(why) => write!(f, "its queue cannot be used: {why}"),
@@ -185,7 +185,7 @@ impl WebhookQueue {
         Ok(())
     }
 
-    /// Puts an event aside that the receiver will never take, and goes on behind it.
+    /// Puts an event aside that the receiver will never take, and continues behind it.
     pub(crate) fn refused(&self, record: &QueueRecord, mark: QueueMark) -> Result<(), QueueError> {
         let mut file =
             private().append(true).create(true).open(self.folder.join("refused.jsonl"))?;

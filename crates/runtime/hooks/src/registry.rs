@@ -123,7 +123,7 @@ impl Registry {
                     .enqueue(url, event.name(), payload)
                     .map(|()| HookOutcome::default())
                     .map_err(|error| HookFault::Failed(error.to_string())),
-                None => Err(HookFault::Failed("there is no place for its queue".into())),
+                None => Err(HookFault::Failed("there is no directory for its queue".into())),
             },
             HookAction::Unavailable { why, .. } if spec.decides() => {
                 Err(HookFault::Failed(why.clone()))

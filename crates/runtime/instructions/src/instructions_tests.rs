@@ -285,7 +285,7 @@ fn what_was_not_read_is_said() {
     let found = world.shelf().nearby(&read, [], (ALL, ALL));
     assert!(found.files.is_empty());
     assert!(found.notices.iter().any(|line| line.contains("sub/CLAUDE.md")), "{found:?}");
-    // A linked folder of the project is read, once.
+    // A linked directory of the project is read, once.
     world.file(&format!("{REPO}/shared/s.md"), "shared");
     world.link(&format!("{REPO}/shared"), &format!("{REPO}/.claude/rules/shared"));
     world.link(&format!("{REPO}/.claude/rules"), &format!("{REPO}/.claude/rules/round"));
@@ -344,7 +344,7 @@ fn what_lies_deeper_counts_when_something_there_was_read() {
     said.extend(found.files.iter().map(|file| file.path.clone()));
     let none = shelf.nearby(&[at("a/b/z.rs"), at("d.sql")], said, room);
     assert_eq!(none, LoadedInstructions::default());
-    // Said again they are the same, without their front matter; what is known under another name is not among them.
+    // Repeated they are the same, without their front matter; what is known under another name is not among them.
     let before = found.files.iter().map(|file| (file.path.clone(), file.kind));
     let again = shelf.again(before.clone(), [at("style.md")], room);
     assert_eq!(again.files, found.files[..3]);
@@ -371,7 +371,7 @@ fn a_rule_for_paths_nobody_can_tell_is_told_and_not_used() {
     assert_eq!(world.names(&found), ["work/repo/.claude/rules/d.md"]);
 }
 
-/// However deep a file lies that was read, a bounded number of folders is looked at.
+/// However deep a file lies that was read, a bounded number of directories is looked at.
 #[test]
 fn instructions_are_looked_for_down_to_a_depth() {
     let world = World::new();

@@ -12,7 +12,7 @@ pub struct InstructionRequest<'a> {
     pub real: &'a Path,
     /// Another file names it; otherwise it is found by its own name.
     pub imported: bool,
-    /// It is a text in one of the person's own folders.
+    /// It is a text in one of the person's own directories.
     pub own: bool,
 }
 

@@ -22,7 +22,7 @@ const LEAST: usize = 500;
 pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 pub(crate) const LOCAL: &str = "CLAUDE.local.md";
 
-const CUT: &str = "\n[The file goes on; only its beginning is used.]";
+const CUT: &str = "\n[The file continues; only its beginning is used.]";
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub struct InstructionPlaces {
     pub project: PathBuf,
     /// The person's home directory.
     pub home: PathBuf,
-    /// Folders with the person's own files, e.g. `~/.ostler` and `~/.claude`.
+    /// Directories with the person's own files, e.g. `~/.ostler` and `~/.claude`.
     pub user: Vec<PathBuf>,
     /// The person trusts the project's files: they can import texts from the person's own directories.
     pub trusted: bool,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of all texts together that a conversation has before it at most.
 const MOST: usize = 120_000;
 
-/// Folders below the project, one inside the other, in which instruction files are looked for.
+/// Directories below the project, one inside the other, in which instruction files are looked for.
 const DEEPEST: usize = 64;
 
 /// Bytes of instructions allowed in a window of this many tokens: a quarter of it, at three bytes per token.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 const LOCK: &str = ".lock";
 
-/// Somebody mends it, or has.
+/// Somebody repairs it, or has.
 pub(crate) fn is_mended(path: &Path) -> bool {
     beside(path, LOCK).exists()
 }

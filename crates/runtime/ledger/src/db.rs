@@ -32,7 +32,7 @@ impl Db {
     pub fn open(path: &Path) -> Result<Self, Error> {
         match Db::open_as_it_is(path) {
             Err(Error::TooNew(path, format)) => Err(Error::TooNew(path, format)),
-            // Whoever mends it may be moving it this very moment: again, after them.
+            // Whoever repairs it may be moving it this very moment: again, after them.
             Err(error) if error.is_damage() || is_mended(path) => heal(path),
             done => done,
         }
@@ -43,7 +43,7 @@ impl Db {
         let aside = self.set_aside.take()?;
         let path = self.path.display();
         Some(format!(
-            "The ledger {path} was damaged. It is now {}, and a new one is made from the logs.",
+            "The ledger {path} was damaged. It is now {}, and a new one is built from the logs.",
             aside.display()
         ))
     }

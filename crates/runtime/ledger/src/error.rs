@@ -28,9 +28,9 @@ impl Trouble {
     fn hint(self) -> &'static str {
         match self {
             Trouble::Damaged => "It is damaged: remove it, and run `ostler cost --rebuild`",
-            Trouble::NoRoom => "Make room on the disk",
-            Trouble::NoRight => "You must be allowed to write the file and its folder",
-            Trouble::Other => "Look at the file and its folder",
+            Trouble::NoRoom => "Free some disk space",
+            Trouble::NoRight => "Check that you can write the file and its directory",
+            Trouble::Other => "Check the file and its directory",
         }
     }
 }

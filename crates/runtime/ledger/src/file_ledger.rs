@@ -76,7 +76,7 @@ impl FileLedger {
         let is_row = work.is_row();
         if !self.shared.writer.send(WriterJob::Write(self.account.clone(), work)) {
             if is_row {
-                self.account.told.missed("too much waits to be written");
+                self.account.told.missed("too many rows are waiting to be written");
             }
             self.account.open().remove(id);
         }

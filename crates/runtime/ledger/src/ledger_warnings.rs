@@ -37,7 +37,7 @@ impl LedgerWarnings {
         }
     }
 
-    /// A row was thrown away.
+    /// A row was discarded.
     pub(crate) fn missed(&self, why: &str) {
         self.dropped.store(true, Ordering::Relaxed);
         self.late(why);

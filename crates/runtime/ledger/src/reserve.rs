@@ -18,7 +18,7 @@ pub const LEASE_MS: u64 = 90_000;
 pub struct SharedLimits {
     /// Of everything, on one calendar day.
     pub day: Option<f64>,
-    /// Of one working folder, for ever.
+    /// Of one working directory, forever.
     pub project: Option<f64>,
     /// Of one agent in one session.
     pub agent: Option<f64>,
@@ -194,7 +194,7 @@ fn short(scope: &BudgetScope, sum: Option<&Sum>) -> String {
     let Sum { limit, spent, reserved } = sum.copied().unwrap_or_default();
     let mut words = format!("{}, {}: ${spent:.4} is spent", scope.words, dollars(limit));
     if reserved > 0.0 {
-        words += &format!(" and ${reserved:.4} is reserved by requests on their way");
+        words += &format!(" and ${reserved:.4} is reserved by running requests");
     }
     words
 }

@@ -142,7 +142,7 @@ impl Loop {
                 if self.waiting.len() < MOST_WAITING {
                     self.waiting.push((account, work));
                 } else if work.is_row() {
-                    account.told.missed("too much waits to be written");
+                    account.told.missed("too many rows are waiting to be written");
                 }
             }
             WriterJob::End(account, done) => {

@@ -13,7 +13,7 @@ const KINDS: [(FactKind, &str); 4] = [
 /// The first line, by which an export is known again.
 pub const MARK: &str = "<!-- Written by `ostler memory export`, which replaces this file. -->";
 
-/// Grouped by kind, newest first, each with its date and where it was learnt.
+/// Grouped by kind, newest first, each with its date and where it was learned.
 pub fn to_markdown(memories: &[Memory]) -> String {
     let mut out = format!("{MARK}\n# Memory\n");
     for (scope, title) in [(Scope::Project, "This project"), (Scope::User, "All projects")] {

@@ -274,7 +274,7 @@ fn title(text: &str) -> String {
     }
 }
 
-/// The program and, where it has some, its subcommand; after folders and variables in front of it.
+/// The program and, where it has some, its subcommand; after directories and variables in front of it.
 fn program(command: &str) -> (&str, &str) {
     let mut rest = command.trim_start();
     while let Some((first, after)) = rest.split_once("&&") {

@@ -124,7 +124,7 @@ impl Memories {
         news.push(change);
     }
 
-    /// Opens the model on this machine and reads the vectors, so that the first prompt need not wait for that.
+    /// Opens the model on this machine and reads the vectors, so that the first prompt does not have to wait for that.
     pub fn warm_up(&self) {
         let installed = matches!(&self.meaning, Meaning::Installed(path) if path.exists());
         if installed && self.has_any() {

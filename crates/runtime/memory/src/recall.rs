@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 256 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     text: String,
-    /// All of this session is still in view, so nothing learnt in it is news.
+    /// All of this session is still in view, so nothing learned in it is news.
     session: Option<SessionId>,
     begun: bool,
 }

@@ -302,7 +302,7 @@ fn unseen_texts() {
     assert!(missed.is_empty() && wronged.is_empty(), "kept: {missed:#?}\nrefused: {wronged:#?}");
 }
 
-/// Commands that are learnt unasked.
+/// Commands that are learned unasked.
 const NOT_LEARNT: &[&str] = &[
     "deploy --password hunter22 --bad",
     "deploy -p Zebra99",

@@ -5,7 +5,7 @@ const OPEN: [&str; 18] = [
     "e.g", "eg", "i.e", "ie", "vs", "mr", "mrs", "ms", "dr", "prof", "cf", "approx", "ca", "resp",
     "incl", "excl", "z.b", "d.h",
 ];
-/// A sentence may end with these, or go on.
+/// A sentence may end with these, or continue.
 const EITHER: [&str; 14] =
     ["etc", "max", "min", "no", "nr", "inc", "ltd", "fig", "sec", "al", "a.m", "p.m", "usw", "bzw"];
 /// So a request begins.

@@ -1,5 +1,5 @@
 //! Which sentences of a conversation are meant for the future. Strict: a missed wish can be stated again, a wrong one
-//! would be repeated for ever.
+//! would be repeated forever.
 
 use crate::sentence_ends::{cut, is_whole, limits};
 use ostler_core::memory::FactKind;

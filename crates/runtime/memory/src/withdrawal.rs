@@ -1,4 +1,4 @@
-//! What was learnt from something that is undone is not offered any more, until that is redone.
+//! What was learned from something that is undone is not offered any more, until that is redone.
 
 use crate::memories::Memories;
 use ostler_core::ids::SessionId;
@@ -21,7 +21,7 @@ pub struct Withdrawal<'a> {
 }
 
 impl Memories {
-    /// These notes are neither brought along nor found, also those that are yet to be learnt from the same calls.
+    /// These notes are neither brought along nor found, also those that are yet to be learned from the same calls.
     pub fn withdraw(&self, withdrawal: &Withdrawal<'_>) -> Result<(), MemoryError> {
         let now = self.clock.now();
         self.store(Scope::Project).withdraw(withdrawal, now)?;

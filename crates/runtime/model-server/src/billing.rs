@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::reply::{ReplyEnding, ReplyItem, Resolved, Response};
 
-/// Rows that are kept; the sums go on.
+/// Rows that are kept; the sums continue.
 const MOST_ROWS: usize = 65_536;
 
 /// US dollars per million tokens.

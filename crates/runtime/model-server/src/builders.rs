@@ -335,7 +335,7 @@ impl Script {
     fn last(mut self, word: &str, change: impl FnOnce(&mut ScriptStep)) -> Self {
         match self.steps.last_mut() {
             Some(step) => change(step),
-            None => self.mistakes.push(format!("`{word}` was said before any step")),
+            None => self.mistakes.push(format!("`{word}` was used before any step")),
         }
         self
     }

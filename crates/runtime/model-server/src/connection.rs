@@ -53,7 +53,7 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<ServerShared>, conn
 }
 
 fn panicked(shared: &ServerShared, number: usize) -> Response {
-    let message = "the code that computes this reply has panicked".to_owned();
+    let message = "the code that computes this reply panicked".to_owned();
     let response =
         Response::error(400, "invalid_request_error", &message, &crate::state::request_id(number));
     shared.lock().reject(message);

@@ -1,4 +1,4 @@
-//! Named points where a reply waits until a test lets it go on: overlap is proved without clocks.
+//! Named points where a reply waits until a test lets it continue: overlap is proved without clocks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

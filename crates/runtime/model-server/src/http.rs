@@ -12,7 +12,7 @@ use crate::record::Headers;
 
 const MOST_HEADERS: usize = 128;
 const MOST_HEAD_BYTES: usize = 64 << 10;
-/// What is read and thrown away after a refusal, so that the client sees the refusal and no reset.
+/// What is read and discarded after a refusal, so that the client sees the refusal and no reset.
 const DRAINED: Duration = Duration::from_secs(5);
 
 pub(crate) struct Incoming {

@@ -116,7 +116,7 @@ impl Match {
         if let Some(wanted) = &self.last_user {
             let text = last.map(plain_text).unwrap_or_default();
             if !text.contains(wanted.as_str()) {
-                return Some(format!("the last user message does not hold {wanted:?}"));
+                return Some(format!("the last user message does not contain {wanted:?}"));
             }
         }
         if let Some(wanted) = &self.tool_result {
@@ -126,7 +126,9 @@ impl Match {
                 })
             });
             if !held {
-                return Some(format!("no tool result of the last user message holds {wanted:?}"));
+                return Some(format!(
+                    "no tool result of the last user message contains {wanted:?}"
+                ));
             }
         }
         if let Some(wanted) = self.tool_error {
@@ -144,12 +146,12 @@ impl Match {
     fn bytes(&self, headers: &Headers, body: &[u8]) -> Option<String> {
         for wanted in &self.contains {
             if !std::str::from_utf8(body).is_ok_and(|body| body.contains(wanted.as_str())) {
-                return Some(format!("the body does not hold {wanted:?}"));
+                return Some(format!("the body does not contain {wanted:?}"));
             }
         }
         for (name, wanted) in &self.headers {
             if !headers.get(name).is_some_and(|value| value.contains(wanted.as_str())) {
-                return Some(format!("header `{name}` does not hold {wanted:?}"));
+                return Some(format!("header `{name}` does not contain {wanted:?}"));
             }
         }
         None

@@ -301,7 +301,7 @@ impl ServerState {
             (None, OnEnd::Error) => return Err(no_step()),
         };
         if let Some(mismatch) = step.expect.mismatch(json, headers, body) {
-            return Err(invalid(format!("step {} expected otherwise: {mismatch}", at + 1)));
+            return Err(invalid(format!("step {} does not match: {mismatch}", at + 1)));
         }
         if let Some(used) = self.used.get_mut(at) {
             *used = used.saturating_add(1);

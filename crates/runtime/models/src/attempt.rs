@@ -136,7 +136,7 @@ impl Run {
                 let said = error.message.trim_end_matches('.');
                 error.message = match why {
                     GiveUp::Exhausted if self.repeats > 0 => {
-                        format!("{said} (given up after {} tries)", self.repeats + 1)
+                        format!("{said} (gave up after {} attempts)", self.repeats + 1)
                     }
                     GiveUp::TooLong(asked) => {
                         let most = human(self.shared.retry.longest_asked);
@@ -159,7 +159,7 @@ impl Run {
             Remedy::Without(feature) => {
                 self.shared.refuse(model, feature);
                 Some(format!(
-                    "{} is not known to the provider of {model} and is left out from now on",
+                    "{} is not supported by the provider of {model} and is left out from now on",
                     feature.label
                 ))
             }

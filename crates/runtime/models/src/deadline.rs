@@ -19,7 +19,7 @@ pub struct Deadlines {
     pub first_event: Duration,
     /// Between any two events of the answer. A ping is one, because a model may think for long; a comment is not.
     pub silence: Duration,
-    /// All waiting for one answer together, so that pings alone do not keep it alive for ever.
+    /// All waiting for one answer together, so that pings alone do not keep it alive forever.
     pub answer: Duration,
 }
 

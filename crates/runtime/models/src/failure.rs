@@ -61,7 +61,7 @@ impl Peer {
         let message = match (code, kind) {
             (200..300, _) => {
                 let what =
-                    if refusal.is_error { "an error in place of" } else { "something else than" };
+                    if refusal.is_error { "an error instead of" } else { "something other than" };
                 format!("{host} sent {what} an event stream{told}")
             }
             (300..400, _) => {
@@ -316,19 +316,19 @@ mod tests {
                 200,
                 b"",
                 ModelErrorKind::Unavailable,
-                "api.test sent something else than an event stream",
+                "api.test sent something other than an event stream",
             ),
             (
                 200,
                 br#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
                 ModelErrorKind::Overloaded,
-                "api.test sent an error in place of an event stream: busy",
+                "api.test sent an error instead of an event stream: busy",
             ),
             (
                 200,
                 b"<html>",
                 ModelErrorKind::Unavailable,
-                "api.test sent something else than an event stream: a web page",
+                "api.test sent something other than an event stream: a web page",
             ),
         ];
         for (status, body, kind, message) in table {

@@ -66,7 +66,7 @@ impl Network {
                     return Err(format!("{} sends too much", host(&url)));
                 }
             }
-            serde_json::from_slice(&answer).map_err(|_| "the answer is no JSON".to_owned())
+            serde_json::from_slice(&answer).map_err(|_| "the answer is not JSON".to_owned())
         };
         tokio::time::timeout(limit, whole)
             .await
@@ -87,7 +87,7 @@ impl Network {
         }
         if let Some(ca) = &self.ca_file {
             let roots = Certificate::from_pem_bundle(&ca.pem)
-                .map_err(|_| format!("{} holds no certificates that can be read", ca.label))?;
+                .map_err(|_| format!("{} contains no readable certificates", ca.label))?;
             builder = builder.tls_certs_merge(roots);
         }
         let client = builder.build().map_err(|error| format!("no HTTP client: {error}"))?;

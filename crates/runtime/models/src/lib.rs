@@ -1,7 +1,7 @@
 //! Models over the network: wire protocols as pure state machines, providers as data, transport and retries.
 //!
 //! Invariants
-//! - **The prefix is stable by construction.** A message, the tools and the system text are rendered to bytes once;
+//! - **The prefix is stable by construction.** A message, the tools and the system prompt are rendered to bytes once;
 //!   a request is a list of shared slices. Without its cache marks each request extends the one before it.
 //! - **A stream that breaks off is an error**, never a short success: only the end that the protocol defines ends an answer.
 //! - **Before an answer begins, failures are repeated here; after it has begun, never.** Who reads the stream knows

@@ -186,7 +186,7 @@ impl Provider {
             return Err(bad("it must begin with http:// or https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("it must not hold a user name or password"));
+            return Err(bad("it must not contain a user name or password"));
         }
         url.set_query(None);
         url.set_fragment(None);

@@ -89,11 +89,11 @@ pub enum ModelSetupError {
     #[error("the proxy's URL cannot be used: {why}")]
     Proxy { why: &'static str },
     #[error(
-        "the credential from {label} holds characters that cannot be sent; check that it was copied whole"
+        "the credential from {label} contains characters that cannot be sent; check that it was copied completely"
     )]
     Credential { label: String },
     #[error("the header `{name}` of the provider cannot be sent")]
     Header { name: String },
-    #[error("{label} holds no certificates that can be read; it must be a PEM file")]
+    #[error("{label} contains no readable certificates; it must be a PEM file")]
     Certificates { label: String },
 }

@@ -25,7 +25,7 @@ pub struct SseFrame {
 pub enum Flood {
     #[error("one event of the stream is larger than {limit} bytes")]
     Event { limit: usize },
-    #[error("the stream goes on without an event")]
+    #[error("the stream continues without an event")]
     Noise,
 }
 

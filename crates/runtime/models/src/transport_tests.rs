@@ -32,7 +32,7 @@ fn settings_that_cannot_work_are_refused_at_once() {
     bad_key.credentials.secret = Secret::new("sk-\u{7}bell");
     assert_eq!(
         refused(&bad_key).to_string(),
-        "the credential from THE_KEY holds characters that cannot be sent; check that it was copied whole"
+        "the credential from THE_KEY contains characters that cannot be sent; check that it was copied completely"
     );
     for proxy in ["socks5://proxy:1", "http://", "::::"] {
         let mut bad_proxy = settings("https://api.test");

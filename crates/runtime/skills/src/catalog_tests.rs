@@ -1,4 +1,4 @@
-//! Folders: what counts, what goes before what, and what is seen when it changes.
+//! Directories: what counts, what goes before what, and what is seen when it changes.
 
 use super::*;
 use std::fs;

@@ -22,7 +22,7 @@ pub struct Skill {
     pub paths: Vec<String>,
     pub body: String,
     pub origin: SkillOrigin,
-    /// Its file, and the folder with what belongs to it; free of links.
+    /// Its file, and the directory with what belongs to it; free of links.
     pub file: PathBuf,
     pub folder: PathBuf,
     /// What it runs and allows counts.

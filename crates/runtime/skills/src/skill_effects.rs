@@ -8,7 +8,7 @@ use crate::skill_file::{self, SkillSource};
 use ostler_core::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
 
-/// Folders of a project, and how they are laid out.
+/// Directories of a project, and how they are laid out.
 const FOLDERS: [(&str, SkillLayout); 3] = [
     (".ostler/skills", SkillLayout::Skills),
     (".claude/skills", SkillLayout::Skills),
@@ -18,7 +18,7 @@ const FOLDERS: [(&str, SkillLayout); 3] = [
 /// Files of a project that want something.
 const MOST_FILES: usize = 100;
 
-/// Where a project's skills are: near the working folder first. Both are free of links.
+/// Where a project's skills are: near the working directory first. Both are free of links.
 pub fn project_folders(project: &Path, cwd: &Path) -> Vec<Folder> {
     let mut places = vec![cwd];
     if cwd != project {

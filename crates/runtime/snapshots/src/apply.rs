@@ -18,13 +18,13 @@ pub(crate) struct Applied {
     pub stamps: usize,
     /// Something is known now that no record tells.
     pub revealed: bool,
-    /// Folders that are others than before, although they look the same.
+    /// Directories that are others than before, although they look the same.
     pub replaced: HashSet<PathBuf>,
-    /// Folders that cannot be looked into: what is known of them is old.
+    /// Directories that cannot be looked into: what is known of them is old.
     pub closed: HashSet<PathBuf>,
 }
 
-/// `roots` are the folders that were walked, as they stand now.
+/// `roots` are the directories that were walked, as they stand now.
 pub(crate) fn apply(
     index: &mut FileIndex,
     found: WalkResult,
@@ -64,7 +64,7 @@ pub(crate) fn apply(
         revealed.iter().any(|root| change.path != *root && change.path.starts_with(root))
     };
     applied.changes.retain(|change| !is_new(change));
-    // In a folder that could not be looked into nobody knows what was there before.
+    // In a directory that could not be looked into nobody knows what was there before.
     let within = |change: &&mut RecordedChange| {
         change.path.ancestors().skip(1).any(|path| unseen.contains(path))
     };
@@ -127,7 +127,7 @@ fn changed(
         }
         let mut gone = Vec::new();
         index.remove_tree(&path, &mut gone);
-        // A folder that has grown too large is still there, only not followed any more.
+        // A directory that has grown too large is still there, only not followed any more.
         if !is(after, &What::LeftOut(Why::Build)) {
             applied.changes.append(&mut gone);
         }
@@ -165,7 +165,7 @@ pub(crate) fn part(
         };
         at.zip(since(&change.path)).is_some_and(|(at, since)| at < since)
     };
-    // What is moved along with a folder keeps its own times.
+    // What is moved along with a directory keeps its own times.
     let mut moved: HashSet<PathBuf> = replaced;
     let is_later = |path: &PathBuf| {
         let at = folder(path).zip(since(path));

@@ -22,7 +22,7 @@ const COARSE: i64 = 2_100_000_000;
 const UNKNOWN: i64 = 60_000_000_000;
 /// How far a file's time of modification is set back, in seconds, to see what becomes of its time of change.
 const BACK: i64 = 1_000_000;
-/// More file systems than this in the folders are not followed one by one.
+/// More file systems than this in the directories are not followed one by one.
 const MOST_MOUNTS: usize = 32;
 
 /// Read at one moment. Times are in nanoseconds since 1970.
@@ -36,7 +36,7 @@ pub(crate) struct StampClock {
 }
 
 impl StampClock {
-    /// None if no file can be made in the folder.
+    /// None if no file can be made in the directory.
     pub(crate) fn read(folder: impl AsFd, disk: &StoreDisk) -> Option<Self> {
         let file = unnamed(folder.as_fd()).or_else(|| named(folder.as_fd(), disk))?;
         let Stamp { mtime, ctime, .. } = disk.stamp(&fstat(&file).ok()?);
@@ -63,7 +63,7 @@ impl StampClock {
     }
 }
 
-/// Leaves no trace in the folder. Not every file system can.
+/// Leaves no trace in the directory. Not every file system can.
 fn unnamed(folder: impl AsFd) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     openat(folder, ".", flags, Mode::from_raw_mode(0o600)).ok()
@@ -104,7 +104,7 @@ impl<'a> Clocks<'a> {
     }
 }
 
-/// A moment, by the clock of every file system in the folders.
+/// A moment, by the clock of every file system in the directories.
 #[derive(Clone, Debug)]
 pub struct Moment {
     /// The clocks were read between these two.

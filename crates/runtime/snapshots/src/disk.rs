@@ -22,7 +22,7 @@ pub(crate) struct StoreDisk {
     /// Writes left until all of them fail, as if the process were gone. Only for tests.
     left: AtomicU64,
     names: AtomicU64,
-    /// Begins the names of our temporary files in the folders: no other store uses it.
+    /// Begins the names of our temporary files in the directories: no other store uses it.
     tag: String,
     /// As if the file system knew no smaller unit. Only for tests.
     whole_seconds: AtomicBool,

@@ -1,4 +1,4 @@
-//! Opens folders below a root from the root's descriptor, never through a link.
+//! Opens directories below a root from the root's descriptor, never through a link.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
@@ -16,14 +16,14 @@ pub(crate) struct SnapshotRoot {
 }
 
 impl SnapshotRoot {
-    /// None if there is no such folder.
+    /// None if there is no such directory.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::open(path, flags, Mode::empty()).ok()?;
         Some(SnapshotRoot { path: path.to_path_buf(), fd })
     }
 
-    /// The folder at an absolute path at or below the root.
+    /// The directory at an absolute path at or below the root.
     pub(crate) fn folder(&self, path: &Path) -> Result<OwnedFd, Errno> {
         self.open_at(path, FOLDER)
     }

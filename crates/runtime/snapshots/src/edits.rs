@@ -2,7 +2,7 @@
 //! work from the command's by it.
 //!
 //! One line for each, appended in one piece before the file is written: without the store's lock, which is held while
-//! the folders are looked at, so that nobody's edit waits for somebody else's look.
+//! the directories are looked at, so that nobody's edit waits for somebody else's look.
 
 use crate::error::Error;
 use crate::store::Snapshots;
@@ -30,7 +30,7 @@ pub struct ToolEdit {
     pub before: Option<String>,
     /// Hash of the new content; none if the file goes.
     pub after: Option<String>,
-    /// How many folders are made for it: the one that holds it, the one above, and so on.
+    /// How many directories are made for it: the one that holds it, the one above, and so on.
     pub folders: usize,
 }
 

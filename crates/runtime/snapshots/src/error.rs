@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     #[error("cannot {doing} {}: {source}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
-    #[error("there are more than {0} files in the folders")]
+    #[error("there are more than {0} files in the directories")]
     TooMany(u64),
     #[error("more than {} GB would have to be read at once", .0 >> 30)]
     TooMuch(u64),
@@ -21,11 +21,11 @@ pub enum Error {
     Undoing,
     #[error("there is no snapshot {0}")]
     Unknown(u64),
-    #[error("snapshots {0} and {1} cannot be compared: what was known in between is lost")]
+    #[error("snapshots {0} and {1} cannot be compared: the records in between are lost")]
     Broken(u64, u64),
     #[error("the content {0} is missing or damaged in the snapshots")]
     Lost(String),
-    #[error("the whole disk cannot be kept: work in a folder")]
+    #[error("cannot take snapshots of the whole disk: work in a project directory")]
     WholeDisk,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 impl Planner<'_> {
-    /// Where a person went on with the branch that is checked out, it stays checked out, with the index.
+    /// Where a person continued with the branch that is checked out, it stays checked out, with the index.
     pub(crate) fn keep_head(&mut self, unit: &UndoUnit) -> Result<(), Error> {
         let is_checkout = |path: &&PathBuf| {
             path.file_name().is_some_and(|name| name == "HEAD" || name == "index")

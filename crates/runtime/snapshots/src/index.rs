@@ -1,4 +1,4 @@
-//! The last known state: for each folder its entries, sorted by name. Kept in memory, written in one piece.
+//! The last known state: for each directory its entries, sorted by name. Kept in memory, written in one piece.
 
 use crate::codec::{ByteReader, put_bytes};
 use crate::item::{OWNER_LOOKS, SnapshotItem, Stamp, What, Why, put_stamp, stamp};
@@ -49,7 +49,7 @@ impl FileIndex {
         self.dirs.get(path.parent()?)?.get(path.file_name()?.as_bytes())
     }
 
-    /// Everything below a folder is gone; what it was is added to `gone` if wanted.
+    /// Everything below a directory is gone; what it was is added to `gone` if wanted.
     pub(crate) fn remove_tree(&mut self, path: &Path, gone: &mut Vec<RecordedChange>) {
         let Some(dir) = self.dirs.remove(path) else { return };
         for (name, mut item) in dir.entries {
@@ -64,12 +64,12 @@ impl FileIndex {
         }
     }
 
-    /// A known folder that nobody could ever look into.
+    /// A known directory that nobody could ever look into.
     pub(crate) fn is_unseen(&self, folder: &Path) -> bool {
         self.dirs.get(folder).is_none_or(|dir| dir.stamp.ino == 0)
     }
 
-    /// Takes over what a record says. Folders are listed again, since the record does not know their stamps.
+    /// Takes over what a record says. Directories are listed again, since the record does not know their stamps.
     pub(crate) fn apply(&mut self, change: &RecordedChange) {
         if let Some(root) = self.roots.iter_mut().find(|(root, _)| *root == change.path) {
             if let Some(item) = &change.after {

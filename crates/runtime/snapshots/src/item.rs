@@ -5,7 +5,7 @@ use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// What a folder's owner needs to look into it.
+/// What a directory's owner needs to look into it.
 pub(crate) const OWNER_LOOKS: u32 = 0o500;
 
 /// Of the content; for objects of git, which never change, of their name and size.
@@ -45,7 +45,7 @@ impl fmt::Debug for Hash {
 /// Why something is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
-    /// A folder that a build makes again, above the size that is kept.
+    /// A directory that a build makes again, above the size that is kept.
     Build,
     /// A file above the size that is kept where the file system cannot share its blocks.
     Large,

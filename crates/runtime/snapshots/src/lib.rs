@@ -1,4 +1,4 @@
-//! Incremental snapshots of folders, and the way back.
+//! Incremental snapshots of directories, and the way back.
 //!
 //! ```text
 //! <dir>/index            the last known state of every folder, in one piece
@@ -20,8 +20,8 @@
 //!   a checksum, and the index is at most older than the journal. Nothing is synced: after a power cut a content may
 //!   be damaged, which is found by its hash before it is used.
 //! - **Nothing is restored over what a person changed since**: see [`merge`].
-//! - **Links are never followed**; folders are opened from their root's descriptor.
-//! - **What was not seen before was not made by a command**: a folder that becomes readable, small enough or a root is
+//! - **Links are never followed**; directories are opened from their root's descriptor.
+//! - **What was not seen before was not made by a command**: a directory that becomes readable, small enough or a root is
 //!   taken over as it is.
 //! - **What is not kept is known**: [`Snapshots::left_out`].
 //!

@@ -23,7 +23,7 @@ const SMALL: u64 = 1 << 20;
 pub const LARGE: u64 = 256 << 20;
 /// The largest object of git that is kept by copying it, where it cannot be linked.
 const LARGE_PINNED: u64 = 64 << 20;
-/// The most that one snapshot may read, so that a folder that is far too large is not copied for minutes.
+/// The most that one snapshot may read, so that a directory that is far too large is not copied for minutes.
 const AT_ONCE: u64 = 4 << 30;
 const OWNER_READS: u32 = 0o400;
 /// How often a file is read again that changes while it is read.

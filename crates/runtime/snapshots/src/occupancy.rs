@@ -36,7 +36,7 @@ impl Snapshots {
     /// # Errors
     /// At once if somebody does.
     pub fn be_alone(&self) -> Result<(), Error> {
-        // Whoever looks at the folders decides under this lock whether an undo is at work.
+        // Whoever looks at the directories decides under this lock whether an undo is at work.
         let _lock = self.disk.lock()?;
         let lock = self.disk.try_lock(UNDOING)?.ok_or(Error::Undoing)?;
         *self.alone.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
@@ -49,7 +49,7 @@ impl Snapshots {
         alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
     }
 
-    /// A command is about to run: the folders are looked at after this. Waits for an undo to end.
+    /// A command is about to run: the directories are looked at after this. Waits for an undo to end.
     pub fn occupy(&self) -> Result<Occupied, Error> {
         let lock =
             flocked(&self.disk.path(COMMANDS), FlockOperation::NonBlockingLockShared, PATIENCE)?;

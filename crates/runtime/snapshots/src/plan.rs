@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Why something stays that a call made.
 const GIT_CHANGED: &str = "git's own record was changed since";
-const NOT_FOLLOWED: &str = "it is not followed: above the size that is kept, or not readable";
+const NOT_FOLLOWED: &str = "it is not covered: above the size limit, or not readable";
 
 /// What stands at a path.
 #[derive(Clone, Debug)]
@@ -167,7 +167,8 @@ pub struct RestoreAction {
 pub struct RestorePlan {
     pub actions: Vec<RestoreAction>,
     pub outcomes: Vec<PlanOutcome>,
-    /// Folders that nobody can look into until their modes are restored. What was changed in them is seen only then.
+    /// Directories that nobody can look into until their modes are restored. What was changed in them is seen only
+    /// then.
     pub reopened: Vec<PathBuf>,
     /// Modes that an undo changed for its work and could not set back.
     pub(crate) modes: Vec<(PathBuf, u32)>,
@@ -280,7 +281,7 @@ impl Planner<'_> {
         let WantedState { path, before, after } = wanted;
         let now = self.current(path);
         if !self.snapshots.config.roots.iter().any(|root| path.starts_with(root)) {
-            self.say(path, Fate::Lost("outside the folders that are kept"));
+            self.say(path, Fate::Lost("outside the directories that snapshots cover"));
             return Ok(());
         }
         if self.is_packed_since(wanted, &now)? {
@@ -332,7 +333,7 @@ impl Planner<'_> {
             _ => true,
         };
         match (before, held) {
-            (_, false) => self.say(path, Fate::Lost("its content is no longer kept")),
+            (_, false) => self.say(path, Fate::Lost("its content is no longer stored")),
             (PathState::Absent, _) => self.put(path, PathState::Absent, Fate::Removed),
             _ => self.put(path, before.clone(), Fate::Restored),
         }
@@ -372,7 +373,7 @@ impl Planner<'_> {
             Err(error) => Err(error),
         };
         let Some(old) = bytes(before)? else {
-            self.say(path, Fate::Lost("its content is no longer kept"));
+            self.say(path, Fate::Lost("its content is no longer stored"));
             return Ok(());
         };
         let mode = |state: &PathState| match state {
@@ -421,9 +422,9 @@ fn unknown(before: &PathState, after: &PathState, now: &PathState) -> Option<Fat
     match (before, after, now) {
         (PathState::Unknown(Why::Build), PathState::Unknown(_), _) => None,
         (PathState::Unknown(Why::Build), ..) => {
-            Some(Fate::Lost("a build folder above the size that is kept"))
+            Some(Fate::Lost("a build directory above the size limit"))
         }
-        (PathState::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size that is kept")),
+        (PathState::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size limit")),
         (PathState::Unknown(Why::Unreadable), ..) => {
             Some(Fate::Lost("it could not be read before"))
         }
@@ -432,10 +433,10 @@ fn unknown(before: &PathState, after: &PathState, now: &PathState) -> Option<Fat
         }
         (PathState::Unknown(Why::Denied), PathState::Unknown(Why::Denied), _) => None,
         (PathState::Unknown(Why::Denied), ..) => {
-            Some(Fate::Lost("a deny rule covers it, so it is not kept"))
+            Some(Fate::Lost("a deny rule covers it, so it is not stored"))
         }
         (_, PathState::Unknown(Why::Denied), _) | (.., PathState::Unknown(Why::Denied)) => {
-            Some(Fate::Kept("a deny rule covers it, so it is not followed"))
+            Some(Fate::Kept("a deny rule covers it, so it is not tracked"))
         }
         (_, PathState::Unknown(_), _) | (.., PathState::Unknown(_)) => {
             Some(Fate::Kept(NOT_FOLLOWED))

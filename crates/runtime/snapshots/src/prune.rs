@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// How much is kept: the newest, none older, and no more bytes than that beyond what the folders hold now.
+/// How much is kept: the newest, none older, and no more bytes than that beyond what the directories hold now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneRule {
     pub newest: usize,

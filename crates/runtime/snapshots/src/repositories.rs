@@ -40,7 +40,7 @@ impl Planner<'_> {
     }
 }
 
-/// The folder that holds the folder of objects.
+/// The directory that holds the directory of objects.
 fn repository_of(object: &Path) -> Option<&Path> {
     let objects = object.ancestors().find(|path| path.file_name().is_some_and(|n| n == "objects"));
     objects?.parent()

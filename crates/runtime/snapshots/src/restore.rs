@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 struct Restorer<'a> {
     snapshots: &'a Snapshots,
     roots: Vec<SnapshotRoot>,
-    /// Folders that were opened up for the work, with the mode they had.
+    /// Directories that were opened up for the work, with the mode they had.
     opened: BTreeMap<PathBuf, u32>,
     outcomes: BTreeMap<PathBuf, Fate>,
 }
 
 impl Snapshots {
-    /// Does what the plan says and keeps the state after it. Where that lets us look into folders that were closed, what
-    /// is found to have changed in them since the snapshot `before` goes back, too. Gives what became of each path, and
-    /// the number of the new state.
+    /// Does what the plan says and keeps the state after it. Where that lets us look into directories that were closed,
+    /// what is found to have changed in them since the snapshot `before` goes back, too. Gives what became of each
+    /// path, and the number of the new state.
     pub fn follow(
         &self,
         plan: &RestorePlan,
@@ -108,7 +108,7 @@ impl Restorer<'_> {
         Ok(())
     }
 
-    /// Before each change of the folders, so that a test can stop there.
+    /// Before each change of the directories, so that a test can stop there.
     fn point(&self) -> Result<(), FailedChange> {
         self.snapshots.disk.point().map_err(|error| self.io(error))
     }
@@ -127,12 +127,12 @@ impl Restorer<'_> {
                 return Err(Error::io("restore", path, errno));
             }
             FailedChange::Errno(Errno::NOTEMPTY | Errno::EXIST) => {
-                Fate::Kept("holds what was not made by what is undone")
+                Fate::Kept("contains something that the undone calls did not create")
             }
             FailedChange::Store(error @ Error::Io { .. }) => return Err(error),
             FailedChange::Changed => Fate::Kept("was changed just now"),
             FailedChange::Errno(_) => Fate::Lost("it could not be written"),
-            FailedChange::Store(_) => Fate::Lost("its content is no longer kept"),
+            FailedChange::Store(_) => Fate::Lost("its content is no longer stored"),
         };
         self.outcomes.insert(path.to_path_buf(), fate);
         Ok(())
@@ -147,7 +147,7 @@ impl Restorer<'_> {
         Ok((self.root(path)?.folder(parent)?, name.ok_or(Errno::ISDIR)?))
     }
 
-    /// Folders on the way that their owner may not enter.
+    /// Directories on the way that their owner may not enter.
     fn open_up(&mut self, actions: &[RestoreAction]) -> Result<(), Error> {
         let mut folders: Vec<&Path> = actions
             .iter()
@@ -172,7 +172,7 @@ impl Restorer<'_> {
         Ok(())
     }
 
-    /// Changes the mode of a folder; gives the old one if it was another.
+    /// Changes the mode of a directory; gives the old one if it was another.
     fn chmod(&self, path: &Path, to: impl Fn(u32) -> u32) -> Result<Option<u32>, FailedChange> {
         let root = self.root(path)?;
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };

@@ -33,7 +33,7 @@ impl Snapshots {
         Ok(plan)
     }
 
-    /// Folders that were opened up for the work, with the modes they had.
+    /// Directories that were opened up for the work, with the modes they had.
     fn opened(&self, past: &Past, actions: &[RestoreAction]) -> Vec<(std::path::PathBuf, u32)> {
         let mut opened = Vec::new();
         for (path, item) in past {

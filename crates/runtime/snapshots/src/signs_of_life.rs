@@ -1,8 +1,8 @@
 //! Signs of life of a running command, for the case that nobody sees it end: what was changed between the first and the
 //! last of them is its work, anything else a person's.
 //!
-//! They are the times of a file in the store. Where the folders are on a file system with another clock, that clock at
-//! the beginning is written into it.
+//! They are the times of a file in the store. Where the directories are on a file system with another clock, that clock
+//! at the beginning is written into it.
 
 use crate::clock::Moment;
 use crate::codec::{ByteReader, put_bytes};
@@ -171,7 +171,7 @@ impl Snapshots {
             |path: &Path, at: i64| lived.is_some_and(|lived| at < *lived.at(path).start());
         let changed_in_life =
             |path: &Path| self.folder_changed(path).is_some_and(|at| in_life(path, at));
-        // What is moved along with a folder keeps its own times.
+        // What is moved along with a directory keeps its own times.
         let moved: HashSet<PathBuf> = changes
             .iter()
             .filter(|change| {

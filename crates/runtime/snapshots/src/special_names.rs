@@ -1,4 +1,4 @@
-//! What is special about some names: folders that builds make, and the inside of git's.
+//! What is special about some names: directories that builds make, and the inside of git's.
 
 use crate::door::FOLDER;
 use rustix::fd::AsFd;
@@ -7,13 +7,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A build folder is left out above either of these.
+/// A build directory is left out above either of these.
 pub const BUILD_BYTES: u64 = 32 << 20;
 pub const BUILD_FILES: u64 = 2_000;
-/// Folders are not looked into deeper than this.
+/// Directories are not looked into deeper than this.
 const DEEPEST: usize = 64;
 
-/// Folders whose content is made again by a build or an installation.
+/// Directories whose content is made again by a build or an installation.
 const BUILD: &[&str] = &[
     "target",
     "node_modules",
@@ -52,7 +52,7 @@ pub(crate) fn is_build(folder: &Path, name: &[u8]) -> bool {
     named || (name == b"bundle" && folder.file_name() == Some(OsStr::new("vendor")))
 }
 
-/// How much a folder holds, counted only until it is too much.
+/// How much a directory holds, counted only until it is too much.
 #[derive(Default)]
 struct RepetitionCount {
     files: u64,
@@ -92,15 +92,15 @@ pub(crate) fn is_over(folder: impl AsFd, name: &[u8]) -> bool {
     count.is_over()
 }
 
-/// Where a folder stands as far as git is concerned.
+/// Where a directory stands as far as git is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Area {
     Plain,
-    /// Inside a `.git` folder.
+    /// Inside a `.git` directory.
     Git,
     /// Its `objects`.
     Objects,
-    /// A folder of `objects` that holds only files that never change.
+    /// A directory of `objects` that holds only files that never change.
     Fixed,
 }
 
@@ -109,7 +109,7 @@ impl Area {
         path.iter().fold(Area::Plain, |area, name| area.below(name.as_bytes()))
     }
 
-    /// The area of a folder of this name in a folder of this area.
+    /// The area of a directory of this name in a directory of this area.
     pub(crate) fn below(self, name: &[u8]) -> Area {
         let is_hex = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
         match self {
@@ -139,8 +139,8 @@ impl Area {
     }
 }
 
-/// Something in a folder of git's objects, or such a folder; where git's folder has another name, by the look of it.
-/// Objects harm nobody, and what was made since may need them.
+/// Something in a directory of git's objects, or such a directory; where git's directory has another name, by the look
+/// of it. Objects harm nobody, and what was made since may need them.
 pub(crate) fn is_object(path: &Path) -> bool {
     let mut area = Area::Plain;
     for name in path.iter() {

@@ -35,9 +35,9 @@ const UNSAVED_AT_END: usize = 32;
 pub struct Config {
     /// Where snapshots are kept; made if it is missing, closed to others.
     pub dir: PathBuf,
-    /// The folders that are kept; absolute and free of links.
+    /// The directories that are kept; absolute and free of links.
     pub roots: Vec<PathBuf>,
-    /// Folders inside them that are never looked at: our own.
+    /// Directories inside them that are never looked at: our own.
     pub hidden: Vec<PathBuf>,
     /// Nanoseconds since 1970.
     pub now: fn() -> u64,
@@ -103,7 +103,7 @@ pub struct ListedSnapshot {
 }
 
 impl Snapshots {
-    /// Opens the store; the folders are looked at when the first snapshot is taken.
+    /// Opens the store; the directories are looked at when the first snapshot is taken.
     pub fn open(mut config: Config) -> Result<Self, Error> {
         config.roots.sort();
         let roots = std::mem::take(&mut config.roots);
@@ -132,12 +132,12 @@ impl Snapshots {
         self
     }
 
-    /// Nanoseconds since 1970: the earliest clock of the folders; ours where none can be read.
+    /// Nanoseconds since 1970: the earliest clock of the directories; ours where none can be read.
     pub fn time(&self) -> u64 {
         self.moment().earliest().unwrap_or_else(self.config.now)
     }
 
-    /// Adds the folders that earlier sessions of the project worked in.
+    /// Adds the directories that earlier sessions of the project worked in.
     pub fn with_known_roots(self) -> Result<Self, Error> {
         let mut config = self.config.clone();
         let (state, _lock) = self.enter()?;
@@ -441,7 +441,7 @@ impl Snapshots {
         self.left_out_for(|why| why != Why::Denied)
     }
 
-    /// Folders that are not followed at all: whether anything was changed in them is not known.
+    /// Directories that are not followed at all: whether anything was changed in them is not known.
     pub fn not_followed(&self) -> Vec<PathBuf> {
         self.left_out_for(|why| why == Why::Build)
     }

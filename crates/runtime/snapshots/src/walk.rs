@@ -1,6 +1,6 @@
-//! Looks at every folder of the roots, on two threads, and tells what differs from the index.
+//! Looks at every directory of the roots, on two threads, and tells what differs from the index.
 //!
-//! A folder whose stamp is unchanged is not listed again, only its known entries are looked at; where git keeps
+//! A directory whose stamp is unchanged is not listed again, only its known entries are looked at; where git keeps
 //! files that never change, not even those.
 
 use crate::clock::{Clocks, StampClock};
@@ -30,7 +30,7 @@ pub(crate) struct FolderWalk<'a> {
     pub index: &'a FileIndex,
     pub objects: &'a Objects<'a>,
     pub roots: &'a [SnapshotRoot],
-    /// Folders of our own.
+    /// Directories of our own.
     pub hidden: &'a [PathBuf],
     /// Deny rules cover it; none: there are no such rules.
     pub denies: Option<&'a Denies>,
@@ -44,11 +44,11 @@ pub(crate) struct FolderWalk<'a> {
     more: Condvar,
 }
 
-/// A folder to look at.
+/// A directory to look at.
 struct WalkJob {
     path: PathBuf,
     area: Area,
-    /// The file system of the folder it was found in; none for a root.
+    /// The file system of the directory it was found in; none for a root.
     above: Option<u64>,
 }
 
@@ -62,9 +62,9 @@ struct WalkQueue {
 /// What one thread found.
 #[derive(Default)]
 pub(crate) struct WalkResult {
-    /// Folders that are not as the index has them.
+    /// Directories that are not as the index has them.
     pub dirs: Vec<(PathBuf, Dir)>,
-    /// Folders that cannot be read; what is known of them stays.
+    /// Directories that cannot be read; what is known of them stays.
     pub closed: Vec<PathBuf>,
     /// Where a file system begins, the roots among them.
     pub mounts: Vec<PathBuf>,
@@ -72,7 +72,7 @@ pub(crate) struct WalkResult {
 }
 
 impl WalkResult {
-    /// A folder that could not be looked into. One that is gone is told by the next look; of any other what is known
+    /// A directory that could not be looked into. One that is gone is told by the next look; of any other what is known
     /// stays: a snapshot that lacks files which are there would take them for a command's work later.
     fn unseen(&mut self, path: &Path, errno: Errno) {
         if !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
@@ -242,7 +242,7 @@ impl<'a> FolderWalk<'a> {
         Ok(())
     }
 
-    /// What is known of a folder, and the clock that was read before it was looked at.
+    /// What is known of a directory, and the clock that was read before it was looked at.
     fn timed(&self, folder: impl AsFd) -> Option<(Stat, StampClock)> {
         let stat = fstat(folder.as_fd()).ok()?;
         let (clock, is_new) = self.clocks.of(stat.st_dev, folder.as_fd());
@@ -363,7 +363,7 @@ impl<'a> FolderWalk<'a> {
         if self.hidden.contains(&path) {
             return None;
         }
-        // The stamp of a folder is kept with its entries; here only which folder it is.
+        // The stamp of a directory is kept with its entries; here only which directory it is.
         let stamp = Stamp { ino: stamp.ino, ..Stamp::default() };
         let is_left_out = |item: &SnapshotItem| item.what == What::LeftOut(Why::Build);
         let build = place.area == Area::Plain && special_names::is_build(place.path, place.name);
@@ -420,7 +420,7 @@ fn is_unchanged(item: &SnapshotItem, stamp: &Stamp, stat: &Stat) -> bool {
     }
 }
 
-/// The names in a folder, sorted.
+/// The names in a directory, sorted.
 fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Result<Vec<EntryName>, Errno> {
     let mut names: Vec<EntryName> = Vec::new();
     let mut dir = RawDir::new(folder, buffer.spare_capacity_mut());

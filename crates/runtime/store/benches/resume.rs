@@ -9,7 +9,7 @@ use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::ports::{SessionLog, SessionStore};
-use ostler_core::session::{Entry, FORMAT, Session};
+use ostler_core::session::{Entry, FORMAT, SessionRecord};
 use ostler_core::time::Timestamp;
 use ostler_store::FileStore;
 use std::time::Instant;
@@ -102,7 +102,7 @@ fn open(home: &std::path::Path, megabytes: usize) {
     let (since, busy) = (Instant::now(), ticks());
     let loaded = store.open(&id()).unwrap();
     let entries = loaded.entries.len();
-    let session = Session::fold(loaded.entries).close();
+    let session = SessionRecord::fold(loaded.entries).close();
     let took = since.elapsed();
     let busy = (ticks() - busy) * 10;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

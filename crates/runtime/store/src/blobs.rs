@@ -34,7 +34,7 @@ pub fn snapshot_folder(home: &Path, workspace: &Path) -> PathBuf {
 }
 
 impl FileBlobs {
-    /// Blobs of this home folder, which is made if it is missing.
+    /// Blobs of this home directory, which is made if it is missing.
     pub fn new(home: impl AsRef<Path>) -> Result<Self, StoreError> {
         files::home(home.as_ref())?;
         let home = home.as_ref().to_owned();

@@ -135,7 +135,7 @@ pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<File, RefusedFile>
         Ok(fd) => File::from(fd),
         Err(Errno::NOENT) => return Err(RefusedFile::Missing),
         Err(Errno::LOOP) => return Err(RefusedFile::NotAFile("a link")),
-        Err(Errno::ISDIR) => return Err(RefusedFile::NotAFile("a folder")),
+        Err(Errno::ISDIR) => return Err(RefusedFile::NotAFile("a directory")),
         Err(Errno::NXIO) => return Err(RefusedFile::NotAFile("a socket or device")),
         Err(error) => return Err(RefusedFile::Io(error.into())),
     };
@@ -145,7 +145,7 @@ pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<File, RefusedFile>
 
 fn describe(kind: FileType) -> &'static str {
     match kind {
-        _ if kind.is_dir() => "a folder",
+        _ if kind.is_dir() => "a directory",
         _ if kind.is_fifo() => "a pipe",
         _ if kind.is_symlink() => "a link",
         _ => "a socket or device",

@@ -3,7 +3,7 @@
 use crate::files::io_error;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::StoreError;
-use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, Session, TurnStarts};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, SessionRecord, TurnStarts};
 use ostler_core::text::counted;
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pub(crate) fn copy(mut first: Entry, from: &SessionId, source: Vec<Entry>) -> Ve
     if let Entry::Opened { forked_from, .. } = &mut first {
         *forked_from = Some(Fork { session: from.clone(), entries: rest.len() as u64 });
     }
-    let pending = Session::fold(rest.iter().cloned());
+    let pending = SessionRecord::fold(rest.iter().cloned());
     let inbound: Vec<_> = pending.inbox.into_iter().map(|item| item.id).collect();
     let questions: Vec<_> = pending.questions.into_iter().map(|question| question.id).collect();
     if !(inbound.is_empty() && questions.is_empty()) {

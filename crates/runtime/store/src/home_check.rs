@@ -6,7 +6,7 @@ use rustix::fs::Access;
 use std::fs;
 use std::path::Path;
 
-/// Folders directly below a home that are looked at.
+/// Directories directly below a home that are looked at.
 const MOST: usize = 1000;
 
 /// # Errors

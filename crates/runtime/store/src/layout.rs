@@ -1,4 +1,4 @@
-//! Where things stand below the home folder, and how they are named.
+//! Where things stand below the home directory, and how they are named.
 
 use crate::files::{self, io_error};
 use ostler_core::ids::SessionId;
@@ -43,7 +43,7 @@ impl StoreLayout {
         self.sessions.join(project_name(workspace))
     }
 
-    /// The folder of a project and those above it, up to the home.
+    /// The directory of a project and those above it, up to the home.
     pub fn folders_of(&self, workspace: &Path) -> Vec<PathBuf> {
         vec![self.folder_of(workspace), self.sessions.clone(), self.home.clone()]
     }
@@ -86,7 +86,7 @@ impl StoreLayout {
     }
 }
 
-/// Sessions by the names of their files; a folder that is not there holds none.
+/// Sessions by the names of their files; a directory that is not there holds none.
 pub(crate) fn logs_in(folder: &Path) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
     let logs = names_in(folder)?.into_iter().filter_map(|name| {
         let id = SessionId::new(name.strip_suffix(LOG)?);

@@ -186,14 +186,14 @@ pub(crate) struct FileLog {
     blobs: Arc<FileBlobs>,
     /// Images of entries that are not yet on disk for certain.
     unsynced: Mutex<Vec<BlobRef>>,
-    /// Folders whose names are not yet on disk, until the first sync.
+    /// Directories whose names are not yet on disk, until the first sync.
     folders: Vec<PathBuf>,
     folders_synced: AtomicBool,
     /// Given back last.
     _lock: Lock,
 }
 
-/// Where in its file a log goes on.
+/// Where in its file a log continues.
 pub(crate) struct LogPlace {
     pub file: Arc<File>,
     pub path: PathBuf,
@@ -201,7 +201,7 @@ pub(crate) struct LogPlace {
     pub good: u64,
     pub end: u64,
     pub unended: bool,
-    /// Folders to sync once, when the file is new.
+    /// Directories to sync once, when the file is new.
     pub folders: Vec<PathBuf>,
 }
 

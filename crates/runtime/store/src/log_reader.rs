@@ -1,4 +1,4 @@
-//! Reading logs without opening them: for whoever makes an index of them. No lock is taken, nothing is mended.
+//! Reading logs without opening them: for whoever makes an index of them. No lock is taken, nothing is repaired.
 
 use crate::files;
 use crate::scan::Want;

@@ -24,7 +24,7 @@ const HEAD: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     All,
-    /// What a session goes on from.
+    /// What a session continues from.
     Live,
 }
 

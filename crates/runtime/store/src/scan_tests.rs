@@ -3,7 +3,7 @@ use ostler_core::context::{Boundary, CarryOver, Made, Receipt, Trigger};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
-use ostler_core::session::Session;
+use ostler_core::session::SessionRecord;
 use ostler_core::time::Timestamp;
 use std::ops::Range;
 
@@ -90,7 +90,8 @@ fn a_log_goes_on_from_its_newest_boundary() {
     // What was spent before it is for the ledger.
     assert_eq!(live.entries.len(), 1 + 1 + 4, "{:?}", live.entries);
     assert_eq!(live.next, all.len() as u64 + 1);
-    let (folded, whole) = (Session::fold(live.entries).close(), Session::fold(all.clone()).close());
+    let (folded, whole) =
+        (SessionRecord::fold(live.entries).close(), SessionRecord::fold(all.clone()).close());
     assert!(folded.view == whole.view);
     assert_eq!((folded.turns, folded.title, folded.seen), (whole.turns, whole.title, whole.seen));
     // A boundary that is damaged is none.
@@ -332,7 +333,7 @@ fn lines_out_of_place_cost_no_others() {
     assert!(told.contains("entry 5 occurs again"), "{told}");
 }
 
-/// What a boundary stands for stays summed up wherever its lines are; what follows it is kept.
+/// What a boundary stands for stays summarized wherever its lines are; what follows it is kept.
 #[test]
 fn lines_out_of_place_around_a_boundary() {
     let mut all = entries(5);
@@ -427,7 +428,7 @@ fn a_long_log_is_read_once_and_one_window_of_it_is_held() {
 #[test]
 fn what_is_pending_comes_from_the_boundary() {
     use ostler_core::inbox::{Delivery, Inbound, InboundSource};
-    use ostler_core::session::Session;
+    use ostler_core::session::SessionRecord;
     let item = |id: &str| Inbound {
         id: id.into(),
         source: InboundSource::Person,
@@ -448,7 +449,7 @@ fn what_is_pending_comes_from_the_boundary() {
     let (bytes, _) = log(&all);
     for want in [Want::All, Want::Live] {
         let read = scan(bytes.as_slice(), line::MAX_LINE, want).unwrap();
-        let pending = Session::fold(read.entries).inbox;
+        let pending = SessionRecord::fold(read.entries).inbox;
         let ids: Vec<&str> = pending.iter().map(|item| item.id.as_str()).collect();
         assert_eq!(ids, ["i3", "i4"], "{want:?}");
     }

@@ -53,7 +53,7 @@ impl FileStore {
         self.read_as(id, Want::All)
     }
 
-    /// What a session goes on from, without the right to write it: another process may have it open.
+    /// What a session continues from, without the right to write it: another process may have it open.
     pub fn read_live(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
         let mut entries = self.read_as(id, Want::Live)?;
         for entry in &mut entries {

@@ -32,7 +32,7 @@ pub struct Edit {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EditInput {
-    /// The file, absolute or relative to the workspace folder
+    /// The file, absolute or relative to the workspace directory
     file_path: String,
     /// The text to replace, exactly as in the file; empty to create a file
     old_string: String,
@@ -124,7 +124,7 @@ fn edit(
     let mut detail = json!({"path": path, "replacements": replacements, "diff": report});
     if let Some(diff) = meanwhile {
         text.push_str(&format!(
-            "\n[{name} had been changed by something else since you read it; that is kept. What had changed:]\n{}",
+            "\n[{name} had been changed by something else since you read it. Those changes are kept:]\n{}",
             diff.text
         ));
         detail["meanwhile"] = diff.text.into();
@@ -161,7 +161,7 @@ fn replaced(name: &str, old: &FileContent, input: &EditInput) -> Result<Edited, 
             let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
             let more = if lines.len() > NAMED { ", …" } else { "" };
             ToolOutput::misuse(format!(
-                "old_string stands {} times in {name} (lines {}{more}). Add text around it until it is unique, or set \
+                "old_string occurs {} times in {name} (lines {}{more}). Add text around it until it is unique, or set \
                  replace_all.",
                 lines.len(),
                 named.join(", ")
@@ -185,7 +185,7 @@ fn create(
     let size = crate::text::lines(input.new_string.as_bytes());
     let taken = || {
         ToolOutput::misuse(format!(
-            "{name} exists and is not empty, so an empty old_string cannot stand for its content. Give the text to \
+            "{name} exists and is not empty, so an empty old_string cannot match its content. Give the text to \
              replace, or use Write to replace the whole file."
         ))
     };

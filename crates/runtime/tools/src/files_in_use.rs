@@ -1,4 +1,4 @@
-//! Files the model works with: told when something else changes one, shown again after the conversation was summed up.
+//! Files the model works with: told when something else changes one, shown again after the conversation was summarized.
 
 use crate::Readable;
 use crate::edit::diff;

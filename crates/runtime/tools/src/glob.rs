@@ -33,7 +33,7 @@ pub struct Glob {
 pub struct GlobInput {
     /// For example **/*.rs, src/*.{js,ts} or Cargo.toml; without a slash it matches names at any depth
     pattern: String,
-    /// The folder to look in; the workspace folder if not given
+    /// The directory to look in; the workspace directory if not given
     path: Option<String>,
 }
 
@@ -74,15 +74,15 @@ impl Shipped for Glob {
     }
 }
 
-/// The folder below which everything lies that a pattern can match, as far as its text says.
+/// The directory below which everything lies that a pattern can match, as far as its text says.
 fn folder_of(folder: &str, pattern: &str) -> Result<String, String> {
     if pattern.starts_with('~') || ["{/", ",/", "{~", ",~"].iter().any(|at| pattern.contains(at)) {
-        return Err("where an alternative of the pattern leads cannot be told".into());
+        return Err("it is unclear where an alternative of the pattern leads".into());
     }
     let mut parts = pattern.split('/').peekable();
     let mut fixed = if pattern.starts_with('/') { "/".to_owned() } else { format!("{folder}/") };
     while let Some(part) = parts.next_if(|part| !part.contains(SPECIAL)) {
-        // What comes last is a name, not a folder to look in.
+        // What comes last is a name, not a directory to look in.
         if parts.peek().is_some() {
             fixed.push_str(part);
             fixed.push('/');
@@ -92,7 +92,7 @@ fn folder_of(folder: &str, pattern: &str) -> Result<String, String> {
         }
     }
     if parts.any(|part| part.contains("..")) {
-        return Err("the pattern climbs to a folder above".into());
+        return Err("the pattern leads to a parent directory".into());
     }
     Ok(fixed)
 }
@@ -119,7 +119,7 @@ impl GlobPlace {
         let (base, rest) = split(pattern);
         if climbs(rest) {
             return Err(misuse(
-                "`..` can only stand at its beginning; give the folder in `path`".into(),
+                "`..` is only possible at its beginning; give the directory in `path`".into(),
             ));
         }
         if rest.is_empty() {
@@ -170,7 +170,7 @@ fn spelled(pattern: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// The leading folders of a pattern that are plain names, and what is left to match.
+/// The leading directories of a pattern that are plain names, and what is left to match.
 fn split(pattern: &str) -> (Option<&str>, &str) {
     let plain = pattern.find(SPECIAL).unwrap_or(pattern.len());
     let end = pattern.get(..plain).and_then(|plain| plain.rfind('/'));
@@ -199,7 +199,7 @@ fn glob(
         let mut walk = FileWalk::new(folder, stop);
         let matches =
             |path: &PathBuf| path.strip_prefix(folder).is_ok_and(|below| pattern.matches(below));
-        // The walk goes by paths; what it found through a folder that was swapped meanwhile is not there.
+        // The walk goes by paths; what it found through a directory that was swapped meanwhile is not there.
         let is_there = |path: &PathBuf| files.is_file(path);
         found.extend(walk.by_ref().filter(matches).filter(is_there).take(MAX_ENTRIES + 1));
         unreadable += walk.unreadable;

@@ -43,7 +43,7 @@ pub struct Grep {
 pub struct GrepInput {
     /// A regular expression (Rust syntax: no look-around, no back-references)
     pattern: String,
-    /// The file or folder to search; the workspace folder if not given
+    /// The file or directory to search; the workspace directory if not given
     path: Option<String>,
     /// Only files whose name matches, for example *.{ts,tsx} or !*.md
     glob: Option<String>,
@@ -302,7 +302,7 @@ fn report(
     let skipped = input.offset.unwrap_or(0);
     if page.shown() == 0 && page.seen() > 0 {
         lines.push(format!(
-            "[There are only {} of output; offset {skipped} is beyond.]",
+            "[There are only {} of output; offset {skipped} is beyond the end.]",
             counted(page.seen(), "line")
         ));
     } else if page.shown() == 0 {
@@ -310,7 +310,7 @@ fn report(
     }
     if page.is_full() {
         let next = skipped + page.shown();
-        lines.push(format!("[There is more. Go on with offset {next}, or narrow the search.]"));
+        lines.push(format!("[There is more. Continue with offset {next}, or narrow the search.]"));
     } else if input.output_mode == Some(GrepMode::Count) && totals.files > 1 {
         let files = counted(totals.files, "file");
         lines.push(format!("[{} in {files}]", counted(totals.matches, "matching line")));
@@ -323,17 +323,17 @@ fn report(
     } else if totals.unreadable > 0 {
         lines.push(format!(
             "[{} could not be searched.]",
-            counted(totals.unreadable as u64, "file or folder")
+            counted(totals.unreadable as u64, "file or directory")
         ));
     }
     if totals.left_out > 0 {
         lines.push(format!(
-            "[{} left out: reading them needs the user's consent.]",
+            "[{} left out: reading them needs the user's approval.]",
             counted(totals.left_out, "file")
         ));
     }
     if totals.cut {
-        lines.push("[A file holds more matches than are kept of one; search it alone, or narrow the pattern.]".into());
+        lines.push("[One file has more matches than can be shown for a file; search it alone, or narrow the pattern.]".into());
     }
     let detail = json!({"files": totals.files, "matches": totals.matches, "more": page.is_full()});
     let text: Vec<String> = page.into_lines().into_iter().chain(lines).collect();

@@ -1,5 +1,5 @@
-//! Calls on paper: what a call would touch in a folder that may not be on this machine, for calls that nobody is going
-//! to run. Examples of rules and `permissions check` are judged by this.
+//! Calls on paper: what a call would touch in a directory that may not be on this machine, for calls that nobody is
+//! going to run. Examples of rules and `permissions check` are judged by this.
 
 use crate::typed_tool::ListedTool;
 use crate::{TOOLS, input, web_fetch};
@@ -74,7 +74,7 @@ impl Paper<'_> {
         if facts.files.is_empty() {
             return match facts.kind {
                 ToolKind::Plans => Ok(Access::inward(Default::default())),
-                _ => Err("what it would touch cannot be told from its text".into()),
+                _ => Err("its text does not show what it would touch".into()),
             };
         }
         let mut access = Access::nothing();
@@ -96,7 +96,7 @@ impl Paper<'_> {
 
     pub fn scope(&self, path: &str, kind: TouchKind) -> Result<PathScope, String> {
         if path.is_empty() || path.contains('\0') {
-            return Err("the path is not one".into());
+            return Err("the path is not valid".into());
         }
         // To the file tools `~` is a name like any other, but hardly ever meant so.
         if path.starts_with('~') {
@@ -105,7 +105,7 @@ impl Paper<'_> {
         let scopes = self.places.look_up(&[], path, kind).unwrap_or_default();
         match <[PathScope; 1]>::try_from(scopes) {
             Ok([scope]) => Ok(scope),
-            Err(_) => Err(format!("where {path} leads cannot be told")),
+            Err(_) => Err(format!("it is unclear where {path} leads")),
         }
     }
 }

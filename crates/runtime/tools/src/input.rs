@@ -24,7 +24,7 @@ pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, input: &Value) -> Result<T, T
 /// The input with scalars brought to the types of the schema, or everything that is wrong with it.
 pub fn accept(schema: &Value, input: &Value) -> Result<Value, Vec<String>> {
     let Some(given) = input.as_object() else {
-        return Err(vec![format!("it must be an object, but {} came", describe(input))]);
+        return Err(vec![format!("it must be an object, not {}", describe(input))]);
     };
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -54,7 +54,7 @@ pub fn accept(schema: &Value, input: &Value) -> Result<Value, Vec<String>> {
 
 fn coerce(property: &Value, value: &Value) -> Result<Value, String> {
     let kind = property.get("type").and_then(Value::as_str).unwrap_or_default();
-    let wrong = || format!("must be {}, but {} came", article(kind), describe(value));
+    let wrong = || format!("must be {}, not {}", article(kind), describe(value));
     let coerced = match kind {
         "string" => value.as_str().map(|_| value.clone()).ok_or_else(wrong)?,
         "integer" => Value::Number(whole(value).ok_or_else(wrong)?),
@@ -70,11 +70,11 @@ fn coerce(property: &Value, value: &Value) -> Result<Value, String> {
     if let Some(minimum) = property.get("minimum").and_then(Value::as_i64)
         && coerced.as_i64().is_some_and(|number| number < minimum)
     {
-        return Err(format!("must be at least {minimum}, but {} came", describe(value)));
+        return Err(format!("must be at least {minimum}, not {}", describe(value)));
     }
     match property.get("enum").and_then(Value::as_array) {
         Some(allowed) if !allowed.contains(&coerced) => {
-            Err(format!("must be one of {}, but {} came", list(allowed), describe(value)))
+            Err(format!("must be one of {}, not {}", list(allowed), describe(value)))
         }
         _ => Ok(coerced),
     }

@@ -52,59 +52,53 @@ fn accepted_inputs() {
 #[test]
 fn refused_inputs_name_the_property_the_type_and_what_came() {
     let cases = [
-        (json!(null), "it must be an object, but null came"),
-        (json!([1]), "it must be an object, but an array came"),
-        (json!("x"), "it must be an object, but the string \"x\" came"),
+        (json!(null), "it must be an object, not null"),
+        (json!([1]), "it must be an object, not an array"),
+        (json!("x"), "it must be an object, not the string \"x\""),
         (json!({}), "the required property `file_path` is missing"),
-        (
-            json!({"file_path": "a", "list": "x"}),
-            "`list` must be an array, but the string \"x\" came",
-        ),
-        (json!({"file_path": "a", "any": [1]}), "`any` must be an object, but an array came"),
+        (json!({"file_path": "a", "list": "x"}), "`list` must be an array, not the string \"x\""),
+        (json!({"file_path": "a", "any": [1]}), "`any` must be an object, not an array"),
         (
             json!({"file_path": "a", "list": [{"n": 1}, {"s": "b", "x": 1}]}),
-            "`list` [1] is not valid: `s` must be one of \"a\", but the string \"b\" came; there is no property `x`; the required property `n` is missing",
+            "`list` [1] is not valid: `s` must be one of \"a\", not the string \"b\"; there is no property `x`; the required property `n` is missing",
         ),
-        (json!({"file_path": null}), "`file_path` must be a string, but null came"),
-        (json!({"file_path": 42}), "`file_path` must be a string, but the number 42 came"),
-        (json!({"file_path": true}), "`file_path` must be a string, but the boolean true came"),
-        (json!({"file_path": ["a"]}), "`file_path` must be a string, but an array came"),
+        (json!({"file_path": null}), "`file_path` must be a string, not null"),
+        (json!({"file_path": 42}), "`file_path` must be a string, not the number 42"),
+        (json!({"file_path": true}), "`file_path` must be a string, not the boolean true"),
+        (json!({"file_path": ["a"]}), "`file_path` must be a string, not an array"),
         (
             json!({"file_path": "a", "limit": "many"}),
-            "`limit` must be a whole number, but the string \"many\" came",
+            "`limit` must be a whole number, not the string \"many\"",
         ),
         (
             json!({"file_path": "a", "limit": 1.5}),
-            "`limit` must be a whole number, but the number 1.5 came",
+            "`limit` must be a whole number, not the number 1.5",
         ),
         (
             json!({"file_path": "a", "limit": 1e30}),
-            "`limit` must be a whole number, but the number 1e+30 came",
+            "`limit` must be a whole number, not the number 1e+30",
         ),
         (
             json!({"file_path": "a", "limit": true}),
-            "`limit` must be a whole number, but the boolean true came",
+            "`limit` must be a whole number, not the boolean true",
         ),
         (
             json!({"file_path": "a", "limit": ""}),
-            "`limit` must be a whole number, but the string \"\" came",
+            "`limit` must be a whole number, not the string \"\"",
         ),
-        (
-            json!({"file_path": "a", "limit": -1}),
-            "`limit` must be at least 0, but the number -1 came",
-        ),
+        (json!({"file_path": "a", "limit": -1}), "`limit` must be at least 0, not the number -1"),
         (
             json!({"file_path": "a", "limit": "-1"}),
-            "`limit` must be at least 0, but the string \"-1\" came",
+            "`limit` must be at least 0, not the string \"-1\"",
         ),
-        (json!({"file_path": "a", "all": 1}), "`all` must be a boolean, but the number 1 came"),
+        (json!({"file_path": "a", "all": 1}), "`all` must be a boolean, not the number 1"),
         (
             json!({"file_path": "a", "all": "yes"}),
-            "`all` must be a boolean, but the string \"yes\" came",
+            "`all` must be a boolean, not the string \"yes\"",
         ),
         (
             json!({"file_path": "a", "mode": "c"}),
-            "`mode` must be one of \"a\", \"b\", but the string \"c\" came",
+            "`mode` must be one of \"a\", \"b\", not the string \"c\"",
         ),
         (json!({"file_path": "a", "path": "b"}), "there is no property `path`"),
     ];
@@ -122,8 +116,8 @@ fn a_refusal_lists_every_problem_and_ends_with_what_is_expected() {
     }
     let spec = ToolSpec { name: "Read".into(), input_schema: schema(), ..ToolSpec::default() };
     let output = parse::<Input>(&spec, &json!({"path": "a", "limit": []})).unwrap_err();
-    let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, but an \
-                    array came; the required property `file_path` is missing. Expected: file_path (string), limit? \
+    let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, not an \
+                    array; the required property `file_path` is missing. Expected: file_path (string), limit? \
                     (integer), all? (boolean), mode? (one of \"a\", \"b\"), any? (object), list? (array).";
     assert_eq!(output, ToolOutput::misuse(expected));
     assert!(output.is_error);

@@ -80,7 +80,7 @@ pub struct ToolSetup {
     pub policy: Live<Policy>,
     /// How commands are held.
     pub confinement: Arc<confine::Confinement>,
-    /// How the folders are kept before a command may change them.
+    /// How the directories are kept before a command may change them.
     pub keeping: Keeping,
     pub session: SessionParts,
 }

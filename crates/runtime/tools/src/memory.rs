@@ -55,7 +55,7 @@ impl MemoryInput {
             let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
             given.map(str::to_owned).ok_or_else(|| {
                 ToolOutput::misuse(format!(
-                    "With the action {} the property `{name}` is needed.",
+                    "The action {} needs the property `{name}`.",
                     self.action
                 ))
             })
@@ -73,7 +73,7 @@ impl MemoryInput {
             "search" => Ok(MemoryAction::Search { query: needed(&self.query, "query")? }),
             "forget" => Ok(MemoryAction::Forget { id: needed(&self.id, "id")? }),
             other => Err(ToolOutput::misuse(format!(
-                "There is no action {other}: add, search or forget."
+                "There is no action {other}; use add, search or forget."
             ))),
         }
     }
@@ -177,7 +177,7 @@ fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
     let line = |note: &Note| format!("[{}] {}: {}", note.id, note.kind, note.text);
     let mut lines: Vec<String> = notes.iter().map(line).collect();
     if lines.is_empty() {
-        lines.push("No note fits.".into());
+        lines.push("No note matches.".into());
     }
     lines.extend(remark.map(|remark| format!("({remark})")));
     ToolOutput { detail: Some(json!({"memories": notes})), ..ToolOutput::text(lines.join("\n")) }
@@ -215,7 +215,7 @@ mod tests {
         erase(MemoryTool { store: Arc::new(Nothing), session: "s".into() }).access(&input)
     }
 
-    /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode changes nothing.
+    /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode allows no changes.
     #[test]
     fn what_each_action_needs() {
         let workspace = Workspace {
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn a_wrong_call_is_told_what_is_missing() {
         for (input, expected) in [
-            (json!({"action": "add"}), "`text` is needed"),
-            (json!({"action": "search", "query": "  "}), "`query` is needed"),
-            (json!({"action": "forget"}), "`id` is needed"),
+            (json!({"action": "add"}), "needs the property `text`"),
+            (json!({"action": "search", "query": "  "}), "needs the property `query`"),
+            (json!({"action": "forget"}), "needs the property `id`"),
             (json!({"action": "burn"}), "must be one of"),
             (json!({"action": "add", "text": "t", "kind": "rumour"}), "must be one of"),
         ] {

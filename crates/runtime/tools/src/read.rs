@@ -42,7 +42,7 @@ pub struct Read {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ReadInput {
-    /// The file, absolute or relative to the workspace folder
+    /// The file, absolute or relative to the workspace directory
     file_path: String,
     /// First line to read, counted from 1
     offset: Option<u64>,
@@ -192,7 +192,7 @@ fn show_lines(files: &Files, path: &Path, request: &LineRange, lines: NumberedLi
         let last = request.first + lines.shown - 1;
         let of = lines.total.map(|total| format!(" of {total}")).unwrap_or_default();
         notes.push(format!(
-            "Lines {}–{last}{of} are shown. Go on with offset {}.",
+            "Lines {}–{last}{of} are shown. Continue with offset {}.",
             request.first,
             last + 1
         ));
@@ -201,7 +201,7 @@ fn show_lines(files: &Files, path: &Path, request: &LineRange, lines: NumberedLi
         notes.push("Some bytes are not valid UTF-8 and are shown as \u{fffd}; text with them cannot be edited.".into());
     }
     if lines.crlf {
-        notes.push("Lines end with CR LF; Edit keeps that.".into());
+        notes.push("Lines end with CRLF; Edit keeps that.".into());
     }
     for note in notes {
         let line_break = if text.is_empty() { "" } else { "\n" };
@@ -232,9 +232,8 @@ fn show_image(
             "{name} cannot be shown: {why}. Make a smaller copy with Bash and read that."
         ))
     };
-    let too_large = |length| {
-        refuse(format!("the image holds {}, at most {} are possible", size(length), size(IMAGE)))
-    };
+    let too_large =
+        |length| refuse(format!("the image has {}, the limit is {}", size(length), size(IMAGE)));
     if length > IMAGE {
         return Err(too_large(length));
     }

@@ -119,7 +119,7 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
     let mut blocks = |message: &Message, who: &str| {
         for block in message.blocks() {
             match block {
-                // What the harness wrote is said again where it counts.
+                // What the harness wrote is repeated where it counts.
                 Block::Text { text, meta: false } => {
                     see(LogPiece { seq, who: who.to_owned(), text: text.clone() });
                 }
@@ -180,7 +180,7 @@ fn search(log: &dyn SessionLog, query: &str, stop: &TaskStop) -> ToolOutput {
     }
     best(&mut found);
     if found.is_empty() {
-        return ToolOutput::text(format!("Nothing in this session holds any of: {query}"));
+        return ToolOutput::text(format!("Nothing in this session contains any of: {query}"));
     }
     let shown = found.len();
     let mut out: Vec<String> = found
@@ -239,7 +239,7 @@ fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &TaskStop) ->
         _ => String::new(),
     };
     let more = match end < all {
-        true => format!("\n[characters {offset} to {end} of {all}; go on with offset {end}]"),
+        true => format!("\n[characters {offset} to {end} of {all}; continue with offset {end}]"),
         false => String::new(),
     };
     ToolOutput::text(format!("{head}[{}]\n{page}{more}", result.who))

@@ -25,7 +25,7 @@ pub struct Revert {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct RevertInput {
-    /// The file, absolute or relative to the workspace folder
+    /// The file, absolute or relative to the workspace directory
     file_path: String,
     /// How many changes to undo, newest first; 1 if not given
     steps: Option<u64>,
@@ -79,7 +79,10 @@ fn revert(
     let undone = counted(reverted.undone as u64, "change");
     let mut text = match &reverted.now {
         Some(content) => {
-            format!("Reverted {undone} of {name}: its former content is back ({}).", lines(content))
+            format!(
+                "Reverted {undone} of {name}: its previous content was restored ({}).",
+                lines(content)
+            )
         }
         None => format!("Reverted {undone} of {name}: it did not exist before, so it was removed."),
     };

@@ -46,7 +46,7 @@ impl BuiltIn for Sleep {
             biased;
             item = cx.arrivals.next() => {
                 let seconds = since.elapsed().as_secs();
-                ToolOutput::text(format!("Woken after {seconds} s by {}. It follows.", name(&item)))
+                ToolOutput::text(format!("Ended after {seconds} s because of {}. It follows.", name(&item)))
             }
             () = tokio::time::sleep(Duration::from_secs(input.seconds)) => {
                 ToolOutput::text(format!("{} s have passed. Nothing arrived.", input.seconds))
@@ -65,7 +65,7 @@ fn name(item: &QueuedItem) -> &'static str {
     match item.source {
         InboundSource::Person => "a message from the user",
         InboundSource::Agent { .. } => "a message from another agent",
-        InboundSource::Job { .. } => "news of a background job",
+        InboundSource::Job { .. } => "a report from a background job",
         InboundSource::Tools { .. } => "news of tools",
         InboundSource::Harness => "a notice",
     }

@@ -79,7 +79,10 @@ async fn an_arrival_wakes_it() {
         told.notify_one();
     };
     let (output, ()) = tokio::join!(sleeping, tells);
-    assert_eq!(said(&output), "Woken after 7 s by news of a background job. It follows.");
+    assert_eq!(
+        said(&output),
+        "Ended after 7 s because of a report from a background job. It follows."
+    );
 }
 
 #[test]

@@ -207,7 +207,7 @@ impl BuiltIn for TaskUpdate {
             Ok(plan) => {
                 let line = match plan.get(&id) {
                     Ok(task) => format!("Task #{} is now {}.", task.id, task.status.name()),
-                    Err(_) => format!("Task {id} is out of the plan."),
+                    Err(_) => format!("Task {id} was removed from the plan."),
                 };
                 let said = format!("{line}\n{}", plan.lines());
                 let detail = json!({"taskId": id, "success": true});

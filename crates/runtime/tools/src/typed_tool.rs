@@ -24,7 +24,7 @@ pub trait BuiltIn: Send + Sync + 'static {
     /// What the call would touch, or what to tell the model. Changes nothing.
     fn access(&self, input: &Self::Input) -> Result<Access, ToolOutput>;
 
-    /// The same for a call that nobody is going to run, in a folder that may not be here. The input fits the schema.
+    /// The same for a call that nobody is going to run, in a directory that may not be here. The input fits the schema.
     /// Unless the tool knows better, it is what its facts say of files.
     fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
         paper.files(&Self::FACTS, input)

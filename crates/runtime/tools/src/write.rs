@@ -24,7 +24,7 @@ pub struct Write {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct WriteInput {
-    /// The file, absolute or relative to the workspace folder
+    /// The file, absolute or relative to the workspace directory
     file_path: String,
     /// The whole new content
     content: String,
@@ -82,7 +82,7 @@ fn write(
         };
         Ok(New { bytes: content.into_bytes(), unseen: false })
     })?;
-    let size = if kept_ends { format!("{size}, with CR LF at the ends as before") } else { size };
+    let size = if kept_ends { format!("{size}, with CRLF line endings as before") } else { size };
     let text = match (changed.created, changed.same) {
         (true, _) => format!("Created {name} ({size})."),
         (_, true) => format!("{name} already had this content ({size}); nothing was written."),

@@ -1,7 +1,7 @@
 //! How long `ostler -p go --resume ID` takes until its first request is there, and how much memory it needs, for a
-//! session of 100 MB that was summed up many times.
+//! session of 100 MB that was summarized many times.
 //!
-//! `cargo bench -p ostler-cli --bench resume` writes the log to a temporary folder, then resumes it nine times; each
+//! `cargo bench -p ostler-cli --bench resume` writes the log to a temporary directory, then resumes it nine times; each
 //! time the model server holds the answer back while the figures are read. Another program is measured if it is named:
 //! `… --bench resume -- target/dist/ostler`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::expect_used)]
@@ -138,7 +138,7 @@ fn resumed(program: &str, home: &Path, project: &Path) -> (Duration, u64) {
         .env("ANTHROPIC_BASE_URL", server.url())
         .env("ANTHROPIC_API_KEY", "test-key")
         .env("ANTHROPIC_MODEL", "scripted")
-        // The tail is to be sent, not summed up.
+        // The tail is to be sent, not summarized.
         .env("OSTLER_CONTEXT_WINDOW", "1000000")
         .stdin(Stdio::null())
         .stdout(Stdio::null())

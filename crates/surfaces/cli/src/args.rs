@@ -50,7 +50,7 @@ pub struct RunArgs {
     /// Include the model's own events in stream-json
     #[arg(long, help_heading = OUTPUT)]
     pub include_partial_messages: bool,
-    /// Show what the tools did at the end (stream-json always includes it)
+    /// Show tool statistics and the cache state of requests (stream-json always includes them)
     #[arg(long, help_heading = OUTPUT)]
     pub verbose: bool,
     /// Use this model: an alias (opus, sonnet, haiku) or a full name
@@ -89,7 +89,7 @@ pub struct RunArgs {
     /// Offer only these tools to the model, e.g. "Read,Grep"; "" for none [default: all]
     #[arg(long, value_name = "TOOLS", help_heading = PERMISSIONS)]
     pub tools: Vec<String>,
-    /// Work in this directory, too (repeatable)
+    /// Add a working directory (repeatable)
     #[arg(long, value_name = "DIRECTORY", help_heading = PERMISSIONS)]
     pub add_dir: Vec<PathBuf>,
     #[command(flatten)]
@@ -123,7 +123,7 @@ pub struct RunArgs {
 /// Overrides of the sandbox settings.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SandboxFlags {
-    /// Give all commands network access, not only those judged by the hosts they name
+    /// Give all commands network access, not only those whose hosts were allowed
     #[arg(long, help_heading = SANDBOX)]
     pub network: bool,
     /// Run commands without asking even if this machine lacks a sandbox layer
@@ -188,7 +188,7 @@ pub enum Command {
     Memory(memory::MemoryArgs),
     /// Show what fills the model's context window in a session
     ///
-    /// Groups the window by owner: system prompt, tools, instruction files, results and so on.
+    /// Groups the content by category: system prompt, tools, instruction files, results and so on.
     #[command(after_help = "Example: ostler context --session 0196f3a2")]
     Context(ContextArgs),
     /// Explain why a command asks; list, revoke and trust permissions

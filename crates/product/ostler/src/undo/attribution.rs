@@ -90,7 +90,8 @@ impl Attribution {
         self.own.retain(|path, _| keep(path));
     }
 
-    /// The way back, each path's newest change first, and what stays. `edits` is what file tools wrote, oldest first;
+    /// What to restore, each path's newest change first, and what stays. `edits` is what file tools wrote, oldest
+    /// first;
     /// `known` are files that file tools of the session itself are known to have changed.
     pub(super) fn settled(
         self,

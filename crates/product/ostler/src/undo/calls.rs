@@ -158,7 +158,7 @@ impl Reader {
 }
 
 /// All calls that the answers from this entry on asked for, changing or not, with their turns.
-pub(super) fn asked(entries: &[Entry], from: usize) -> Vec<(u32, CallId)> {
+pub(super) fn requested_calls(entries: &[Entry], from: usize) -> Vec<(u32, CallId)> {
     let (mut turns, mut all) = (TurnStarts::default(), Vec::new());
     for (at, entry) in entries.iter().enumerate() {
         turns.read(at, entry);

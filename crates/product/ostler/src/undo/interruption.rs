@@ -17,7 +17,7 @@ pub(super) struct Intent {
     pub note: Note,
     /// The undo that is undone itself, by the snapshots around it.
     pub redoes: Option<(u64, u64)>,
-    /// How many changing calls the session had. Once there are more, somebody went on from where it stopped.
+    /// How many changing calls the session had. Once there are more, somebody continued from where it stopped.
     known: usize,
     /// What was to stay as it is, and from where it was named.
     keep: Vec<String>,
@@ -144,7 +144,7 @@ impl Desk {
         })
     }
 
-    /// None if the session went on from where it stopped.
+    /// None if the session continued from where it stopped.
     fn finish(
         &self,
         choice: &UndoChoice,

@@ -46,7 +46,7 @@ impl KeepPaths {
         let paths = || units.iter().flat_map(|unit| unit.wanted.iter().chain(&unit.doubtful));
         let unused = self.all.iter().find(|kept| !paths().any(|wanted| kept.covers(&wanted.path)));
         if let Some(kept) = unused {
-            // Whoever mistyped a name would lose what was to be kept.
+            // With a typo, the file that should be kept would be lost.
             return Err(Error::KeepsNothing(kept.text.clone()));
         }
         self.spare_any(units);

@@ -7,7 +7,7 @@ use crate::system::now_ns;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::file_pattern::FilePattern;
 use ostler_core::permission::{Derived, Live, Policy, Workspace};
-use ostler_core::session::{Session, Snapshot};
+use ostler_core::session::{SessionRecord, Snapshot};
 use ostler_snapshots::{Config, PruneRule, RecordedChange, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
@@ -48,7 +48,7 @@ pub(crate) fn keeping(
     home: Option<&Path>,
     options: &SessionOptions,
     workspace: &Workspace,
-    session: &Session,
+    session: &SessionRecord,
     id: Option<&SessionId>,
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
@@ -82,7 +82,7 @@ pub(crate) fn remember(
     keeping: &Keeping,
     home: Option<&Path>,
     workspace: &Workspace,
-    session: &Session,
+    session: &SessionRecord,
     policy: &Policy,
 ) -> Result<(), Error> {
     let (Keeping::By { snapshots }, Some(home)) = (keeping, home) else { return Ok(()) };
@@ -154,7 +154,7 @@ impl DeniedNames {
 }
 
 /// What commands changed in files, as levels that Revert can go back, in the order of the log.
-pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot> {
+pub(crate) fn levels(session: &SessionRecord, store: &Arc<Snapshots>) -> Vec<Snapshot> {
     const NEWEST: usize = 200;
     let skipped = session.checkpoints.len().saturating_sub(NEWEST);
     let ended = || session.checkpoints.iter().skip(skipped).filter(|point| point.after.is_some());
@@ -163,7 +163,7 @@ pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot>
     if pairs.is_empty() {
         return session.snapshots.clone();
     }
-    // What is no longer kept cannot be gone back to.
+    // What is no longer stored cannot be gone back to.
     let diffs = store.diffs(&pairs).unwrap_or_default();
     let mut all = Vec::new();
     let mut file_tools = session.snapshots.iter().cloned();

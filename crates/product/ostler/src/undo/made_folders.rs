@@ -1,4 +1,4 @@
-//! Folders that file tools made for their files: they go with them.
+//! Directories that file tools made for their files: they go with them.
 
 use super::Desk;
 use super::calls::FileChange;

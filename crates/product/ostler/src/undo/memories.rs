@@ -1,4 +1,4 @@
-//! What was learnt from what is undone is not offered any more; with a redo it is again.
+//! What was learned from what is undone is not offered any more; with a redo it is again.
 
 use super::note::Note;
 use super::{Desk, UndoChoice, calls};
@@ -21,7 +21,7 @@ impl Desk {
         let turns = self.undone_turns(note);
         let starts = TurnStarts::of(&self.entries);
         let from = note.rewound.and_then(|turn| starts.start(turn));
-        let asked = calls::asked(&self.entries, from.unwrap_or(0)).into_iter();
+        let asked = calls::requested_calls(&self.entries, from.unwrap_or(0)).into_iter();
         let counts = |turn: &u32| from.is_some() || turns.contains(turn);
         let mut sources: Vec<String> =
             asked.filter(|(turn, _)| counts(turn)).map(|(_, id)| id.to_string()).collect();

@@ -52,7 +52,7 @@ use worktrees::OtherWorktrees;
 pub struct UndoChoice {
     pub home: PathBuf,
     pub cwd: PathBuf,
-    /// (The beginning of) an id; none: the newest session of the folder.
+    /// (The beginning of) an id; none: the newest session of the directory.
     pub session: Option<String>,
     /// Only say what would be done.
     pub dry_run: bool,
@@ -62,7 +62,7 @@ pub struct UndoChoice {
     pub memory: bool,
 }
 
-/// Is shown what would be done before anything is; if it says no, nothing is.
+/// Gets what would be done before anything is done; if it returns false, nothing is done.
 pub type Review<'a> = &'a mut dyn FnMut(&Undone) -> bool;
 
 /// What an undo did, or would do.
@@ -81,7 +81,7 @@ pub struct Undone {
     pub notices: Vec<String>,
     /// It was done. False for what would be done.
     pub done: bool,
-    /// The conversation that a rewind had taken back goes on again.
+    /// The conversation that a rewind had taken back continues again.
     pub conversation: bool,
 }
 
@@ -166,7 +166,7 @@ impl Desk {
             _ => None,
         });
         let workspace = workspace.ok_or_else(|| StoreError::NotFound(session.clone()))?;
-        // Before anything that would wait for the command's own look at the folders.
+        // Before anything that would wait for the command's own look at the directories.
         let _alone = match alone {
             true => Some(keeping::open(&choice.home, &workspace, Vec::new())?.alone()?),
             false => None,
@@ -244,8 +244,7 @@ impl Desk {
                     undone.push(call);
                 }
                 Err(error) => {
-                    not_undone
-                        .push((call, format!("its snapshots are not kept any more ({error})")));
+                    not_undone.push((call, format!("its snapshots no longer exist ({error})")));
                 }
             }
         }
@@ -273,10 +272,12 @@ impl Desk {
         }
         let inside = match names.is_empty() {
             true => String::new(),
-            false => format!(" in build folders that are not kept ({}),", names.join(", ")),
+            false => {
+                format!(" in build directories that snapshots do not cover ({}),", names.join(", "))
+            }
         };
         format!(
-            "Not undone: what commands did outside the folders,{inside} sent over the network, or left running."
+            "Not undone: what commands changed outside the directories,{inside} sent over the network, or left running."
         )
     }
 
@@ -328,7 +329,8 @@ impl Desk {
         self.follow(choice, &plan, undone, intent.note, log)
     }
 
-    /// Does what is planned, and writes down that it was done. With a log the conversation goes on as before a rewind.
+    /// Does what is planned, and writes down that it was done. With a log the conversation continues as before a
+    /// rewind.
     fn follow(
         &self,
         choice: &UndoChoice,
@@ -353,7 +355,7 @@ impl Desk {
         Ok(undone)
     }
 
-    /// First the memory: a note of what is undone must not outlive it if the process ends here.
+    /// Memory first: a note about what is undone must not survive if the process dies here.
     fn write_down(
         &self,
         choice: &UndoChoice,
@@ -363,7 +365,7 @@ impl Desk {
         if choice.memory
             && let Err(error) = self.tell_memory(choice, note)
         {
-            notices.push(format!("notes in the memory may speak of what is undone: {error}"));
+            notices.push(format!("memory may still contain notes about what was undone: {error}"));
         }
         Ok(self.snapshots.note(&note.to_text())?)
     }
@@ -391,8 +393,7 @@ impl Desk {
                 let mut doubtful = Vec::new();
                 if after.is_none() {
                     notices.push(format!(
-                        "\"{}\" did not end in order: what is gone since it began is brought back; what was changed \
-                         after its last sign of life counts as yours.",
+                        "\"{}\" was killed: files that disappeared since it started are restored; what changed after its last sign of life counts as yours.",
                         call.what
                     ));
                     let lived = self.snapshots.lived(call.id.as_str(), *began);

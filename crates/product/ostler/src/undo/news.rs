@@ -53,7 +53,7 @@ impl UndoNews {
                 _ => news.push(note),
             }
         }
-        // Where the conversation went along it says itself how things stand.
+        // After a rewind of the conversation, there is nothing to report.
         news.retain(|note| note.rewound.is_none());
         news.iter().skip(news.len().saturating_sub(MOST)).map(|note| notice(note).text()).collect()
     }

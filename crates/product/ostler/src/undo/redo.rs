@@ -6,14 +6,14 @@ use super::{Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ports::{SessionLog, SessionStore};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::Clock;
 use std::sync::Arc;
 
 /// Undoes the last undo or rewind.
 ///
 /// # Errors
-/// If nothing was undone, a command runs, or the session whose conversation would go on is open elsewhere.
+/// If nothing was undone, a command runs, or the session whose conversation would continue is open elsewhere.
 pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     let Readiness { desk, finished, mut notices } = ready(choice, None)?;
     if let Some(finished) = finished.filter(|finished| finished.note.redo) {
@@ -31,8 +31,7 @@ pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     };
     let goes_on = desk.goes_on(&note);
     if last.rewound.is_some() && !goes_on {
-        notices
-            .push("The conversation went on since it was taken back, and stays as it is.".into());
+        notices.push("The conversation has continued since the rewind and stays as it is.".into());
     }
     // Opened first: if somebody else writes it, nothing is done at all.
     let log = desk.log_to_go_on(choice, &note)?;
@@ -59,7 +58,7 @@ impl Desk {
         redo.redo
             && redo.rewound.is_some()
             && !self.entries.iter().any(is_done)
-            && Session::fold(self.entries.iter().cloned()).can_undo_rewind()
+            && SessionRecord::fold(self.entries.iter().cloned()).can_undo_rewind()
     }
 
     /// Where that is to be written down.

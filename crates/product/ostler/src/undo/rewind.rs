@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_core::session::{Entry, Session, TurnStarts};
+use ostler_core::session::{Entry, SessionRecord, TurnStarts};
 use ostler_core::time::Clock;
 
 /// What is taken back.
@@ -52,7 +52,7 @@ pub(crate) fn rewind_open<'a>(
 ) -> Result<(SessionId, Option<Undone>), Error> {
     let rewound = what.conversation.then_some(turn);
     let Readiness { desk, finished, notices } = ready(choice, rewound)?;
-    let session = Session::fold(desk.entries.iter().cloned());
+    let session = SessionRecord::fold(desk.entries.iter().cloned());
     let turns = session.turns;
     if turn == 0 || turn > turns {
         return Err(Error::NoSuchTurn { turn, turns });

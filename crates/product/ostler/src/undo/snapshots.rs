@@ -1,4 +1,4 @@
-//! The snapshots of a folder, for whoever wants to look at them.
+//! The snapshots of a directory, for whoever wants to look at them.
 
 use super::open_snapshots;
 use crate::error::Error;
@@ -46,7 +46,7 @@ pub fn list_snapshots(home: &Path, cwd: &Path) -> Result<Vec<SnapshotLine>, Erro
     Ok(open(home, cwd)?.list()?.into_iter().map(line).collect())
 }
 
-/// What differs between two snapshots; without `b` between `a` and the folder as it is now, without both between the
+/// What differs between two snapshots; without `b` between `a` and the directory as it is now, without both between the
 /// last snapshot and now. Gives the numbers that were compared, too.
 ///
 /// # Errors

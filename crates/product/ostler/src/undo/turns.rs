@@ -4,7 +4,7 @@ use super::calls::{ChangingCall, Did};
 use super::{Desk, UndoChoice};
 use crate::error::Error;
 use ostler_core::ids::SessionId;
-use ostler_core::session::{Entry, Session, TurnStarts};
+use ostler_core::session::{Entry, SessionRecord, TurnStarts};
 use ostler_snapshots::{RecordedChange, What};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub struct TurnLine {
     pub calls: usize,
     /// The files that they changed; none if that is no longer known.
     pub files: Option<usize>,
-    /// The conversation can go back there. Otherwise it was summed up since, and only files can.
+    /// The conversation can go back there. Otherwise it was summarized since, and only files can.
     pub conversation: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct TurnLine {
 /// If there is no such session, or it cannot be read.
 pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
     let desk = Desk::look(choice)?;
-    let session = Session::fold(desk.entries.iter().cloned());
+    let session = SessionRecord::fold(desk.entries.iter().cloned());
     let starts = TurnStarts::of(&desk.entries);
     let prompts = starts.positions().iter().copied();
     let prompts = prompts.filter_map(|at| desk.entries.get(at));

@@ -1,5 +1,5 @@
-//! Worktrees of one repository share its folder. What lies there and belongs to another worktree than the session's is
-//! left alone: somebody may have worked there while a command ran here.
+//! Worktrees of one repository share its directory. What lies there and belongs to another worktree than the session's
+//! is left alone: somebody may have worked there while a command ran here.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const MOST_WORKTREES: usize = 1_000;
 /// What belongs to other worktrees than the one that a directory is part of.
 #[derive(Debug, Default)]
 pub(super) struct OtherWorktrees {
-    /// The folder that all of them share, and the one in it that is the directory's own.
+    /// The directory that all of them share, and the one in it that is the directory's own.
     shared: Option<(PathBuf, PathBuf)>,
     /// What is checked out elsewhere: refs and their logs.
     refs: HashSet<PathBuf>,

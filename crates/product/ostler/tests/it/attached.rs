@@ -1,4 +1,4 @@
-//! What is said again after a summary, in the bytes of the request that follows it; and what is remembered before it.
+//! What is repeated after a summary, in the bytes of the request that follows it; and what is remembered before it.
 
 use crate::compaction::with_summaries;
 use crate::support::{World, finished, open, until, with};
@@ -66,7 +66,7 @@ fn starting<'a>(texts: &'a [String], with: &str) -> Vec<&'a str> {
     texts.iter().map(String::as_str).filter(|text| text.starts_with(with)).collect()
 }
 
-/// Six files are read, one changes afterwards, one goes; a plan is made and a skill used; then all of it is summed up.
+/// Six files are read, one changes afterwards, one goes; a plan is made and a skill used; then all of it is summarized.
 pub async fn files_plan_and_skills_are_said_again_as_they_are() {
     let names = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt", "g.txt"];
     let todos = json!([
@@ -146,7 +146,7 @@ pub async fn what_is_attached_keeps_to_its_room() {
     }
 }
 
-/// Old results are left out before anything is summed up. The skill that one of them brought is in use all the same.
+/// Old results are left out before anything is summarized. The skill that one of them brought is in use all the same.
 pub async fn a_skill_outlives_the_result_that_brought_it() {
     let begun = [
         calls([("Skill", json!({ "skill": "debugging", "args": "" }))]),
@@ -177,7 +177,7 @@ pub async fn a_skill_outlives_the_result_that_brought_it() {
     world.assert_never_rejected();
 }
 
-/// Instruction files below the folder count since something near them was read: also after a summary, and after
+/// Instruction files below the directory count since something near them was read: also after a summary, and after
 /// another process has gone on with the session, as they are then.
 pub async fn nested_instructions_are_read_anew() {
     let begun = [calls([read("sub/deep/x.txt")]), text("read")];
@@ -195,7 +195,7 @@ pub async fn nested_instructions_are_read_anew() {
     assert_eq!(texts.matches("Inner rule one.").count(), 1, "{texts}");
     let mut engine = engine;
     for (round, before) in [("two", "one"), ("three", "two")] {
-        // Somebody else goes on with it.
+        // Somebody else continues with it.
         drop(engine);
         engine = open(with(options(), |o| o.session.log = SessionChoice::Continue));
         write(&world, "AGENTS.md", &format!("Outer rule {round}."));
@@ -225,7 +225,7 @@ fn remembered(world: &World) -> Vec<String> {
     memories.list(None, 100).unwrap().into_iter().map(|memory| memory.text).collect()
 }
 
-/// Kept before the conversation is summed up, not when the session ends: by then the words are gone.
+/// Kept before the conversation is summarized, not when the session ends: by then the words are gone.
 pub async fn what_was_said_before_a_summary_is_remembered() {
     let answers = [text("Decision: we use the second port. ".repeat(2))].into_iter();
     let world = World::new(with_summaries(answers.chain(talking())));
@@ -245,7 +245,7 @@ pub async fn what_was_said_before_a_summary_is_remembered() {
     assert_eq!(count, 1, "kept once: {twice:?}");
 }
 
-/// The place of the memory cannot be used: the summary is made all the same, and the session goes on.
+/// The place of the memory cannot be used: the summary is made all the same, and the session continues.
 pub async fn a_memory_that_fails_does_not_fail_the_summary() {
     let answers = [text("ok ".repeat(300))].into_iter().chain(talking()).chain([text("on")]);
     let world = World::new(with_summaries(answers));

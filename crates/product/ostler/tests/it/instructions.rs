@@ -89,7 +89,7 @@ pub async fn nested_files_share_one_limit() {
         }
         // A stub for each file that had no room is not counted.
         let told = last(&world);
-        let stubs = told.matches("There is no room to say this file here").count();
+        let stubs = told.matches("There is not enough space to include this file here").count();
         let bytes = instructions(&told).saturating_sub(stubs * 300);
         assert!(bytes <= most, "{bytes} bytes of instructions in {window}");
         assert!(stubs >= 15 && told.matches("<instructions path=").count() == 18, "{stubs}");
@@ -170,13 +170,13 @@ pub async fn what_changed_between_turns_is_told_with_the_prompt() {
     let before = world.server.requests().len();
     finished(engine.ask("go on").unwrap()).await;
     let told = world.told(before);
-    assert_eq!(told.matches("does not hold any more").count(), 2, "{told}");
+    assert_eq!(told.matches("no longer applies").count(), 2, "{told}");
     assert_eq!(told.matches("<changed-file").count(), 1, "with the prompt: {told}");
     assert!(told.contains("three!"), "{told}");
     finished(engine.ask("and on").unwrap()).await;
-    assert_eq!(last(&world).matches("does not hold any more").count(), 2, "once");
+    assert_eq!(last(&world).matches("no longer applies").count(), 2, "once");
     assert_eq!(last(&world).matches("<changed-file").count(), 1, "once");
-    // It comes back as it was: said again, because it was withdrawn.
+    // It comes back as it was: repeated, because it was withdrawn.
     file(&world, "CLAUDE.md", "Use tabs.");
     finished(engine.ask("once more").unwrap()).await;
     assert_eq!(last(&world).matches("Use tabs.").count(), 2);

@@ -16,9 +16,9 @@ pub async fn what_is_wrong_is_said_and_nothing_is_left_behind() {
         (
             "a missing folder",
             |o| o.session.cwd = "/nonexistent/folder".into(),
-            &["/nonexistent/folder", "not a folder"],
+            &["/nonexistent/folder", "cannot work in"],
         ),
-        ("a file as folder", |o| o.session.cwd.push("file"), &["file", "not a folder"]),
+        ("a file as folder", |o| o.session.cwd.push("file"), &["file", "cannot work in"]),
         (
             "a missing second folder",
             |o| o.session.add_dirs.push("elsewhere".into()),

@@ -77,7 +77,7 @@ pub async fn a_tool_of_ones_own_is_carried_over() {
     let stamps = ["none/x.md", "plan.md"].into_iter().fold(text("I stamp."), |answer, document| {
         answer.call("Stamp", json!({"ink": "red", "document": document}))
     });
-    // The newest turn is kept word for word, so there is one more than is summed up.
+    // The newest turn is kept word for word, so there is one more than is summarized.
     let answers = [stamps, text("One failed."), text("Gladly."), text("plan.md")];
     let world = World::new(with_summaries(answers));
     let engine = open(with(options(&world), |o| o.session.mode = Mode::AcceptEdits));

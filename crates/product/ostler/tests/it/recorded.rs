@@ -219,7 +219,9 @@ fn rare_notices() -> Vec<Notice> {
         Notice::MoreInstructions,
         Notice::Skill { file: "/world/skills/x/SKILL.md".into(), line: 3, what: text("no name") },
         Notice::Memory { text: text("The memory was damaged and set aside.") },
-        Notice::MemoryByWords { text: text("Found by words only: the meaning took too long.") },
+        Notice::MemoryByWords {
+            text: text("Found by words only: the search by meaning took too long."),
+        },
         Notice::MemoryLate,
         Notice::SessionLog { text: text("entry 12 is incomplete: cut off") },
         Notice::Undo { text: text("the disk is full") },

@@ -33,7 +33,7 @@ fn ask(server: &ModelServer, body: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Marks the system text and nothing else.
+/// Marks the system prompt and nothing else.
 pub fn only_system_marked(_: usize, request: &mut Value) {
     unmark(&mut request["messages"]);
 }
@@ -53,7 +53,7 @@ pub fn only_newest_marked(_: usize, request: &mut Value) {
     }
 }
 
-/// Tells the time in the system text, so that no request begins as the one before.
+/// Tells the time in the system prompt, so that no request begins as the one before.
 pub fn with_a_clock(n: usize, request: &mut Value) {
     let clock = json!({ "type": "text", "text": format!("It is {n} o'clock.") });
     request["system"].as_array_mut().unwrap().insert(0, clock);

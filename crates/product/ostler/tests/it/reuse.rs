@@ -67,7 +67,7 @@ fn project(world: &World) {
     std::fs::write(world.project().join("AGENTS.md"), "Say what you do. ".repeat(300)).unwrap();
 }
 
-/// What the stages did while it went on.
+/// What the stages did while it continued.
 #[derive(Default)]
 struct Played {
     summaries: usize,

@@ -79,7 +79,7 @@ pub async fn without_a_home_everything_stays_in_memory() {
     // A result that is too long has no place to be kept, and says so.
     let result = world.server.requests()[1].tool_results()[1]["content"].to_string();
     assert!(
-        result.contains("not kept as a file") && !result.contains("The whole is in"),
+        result.contains("not stored in a file") && !result.contains("The full output is in"),
         "{result}"
     );
     drop(engine);

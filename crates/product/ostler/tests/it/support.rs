@@ -83,7 +83,7 @@ impl World {
         log.lines().filter_map(|line| serde_json::from_str(&line[line.find('{')?..]).ok()).collect()
     }
 
-    /// Every file below the world's folder, with its content.
+    /// Every file below the world's directory, with its content.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         fn walk(folder: &Path) -> Vec<PathBuf> {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -65,7 +65,7 @@ pub async fn a_question_is_refused_when_everybody_has_left() {
     until(&mut turn, |event| matches!(event, Event::CallAsked { .. })).await;
     drop(attendance);
     assert_eq!(finished(turn).await.denials.len(), 1);
-    assert!(world.told(1).contains("has left"), "{}", world.told(1));
+    assert!(world.told(1).contains("is left"), "{}", world.told(1));
     assert!(!world.project().join("made").exists());
 }
 
@@ -192,9 +192,9 @@ pub async fn a_steer_reaches_the_model_once() {
     world.server.gate("hold").open();
     steered(&world, turn, "rather not").await;
     assert!(!world.project().join("never").exists());
-    assert!(world.told(1).contains("redirected"), "{}", world.told(1));
+    assert!(world.told(1).contains("the user sent a message"), "{}", world.told(1));
 
-    // While a command runs: it goes on, and the next request has it.
+    // While a command runs: it continues, and the next request has it.
     let command = "mkfifo gate; cat gate > /dev/null; echo over";
     let answer = calls([("Bash", json!({ "command": command }))]);
     let world = World::new(Script::new().answer(answer).answer(text("ok")));

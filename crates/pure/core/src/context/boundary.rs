@@ -1,5 +1,5 @@
-//! The fact that a conversation was summed up: everything the model sees from there on stands in it, so that what lies
-//! before it need not be read again.
+//! The fact that a conversation was summarized. It contains everything the model sees afterwards, so what precedes it
+//! does not have to be read again.
 
 use super::carry_over::CarryOver;
 use super::story::{is_prompt, last_prompt};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// Names of calls that a receipt lists.
 const CALLS: usize = 200;
-/// Newest sights that outlive a boundary in the log.
+/// How many of the newest file observations a boundary keeps.
 const SEEN: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub enum Made {
     },
 }
 
-/// What a compaction took out, and what it left.
+/// What a compaction removed, and what it kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     pub trigger: Trigger,
@@ -78,8 +78,8 @@ impl Receipt {
     /// For a person.
     pub fn words(&self) -> String {
         let made = match &self.made {
-            Made::Model { model } => format!("summed up by {model}"),
-            Made::Extract { why } => format!("summed up without a model ({why})"),
+            Made::Model { model } => format!("summarized by {model}"),
+            Made::Extract { why } => format!("summarized without a model ({why})"),
         };
         let messages = text::counted(self.messages, "message");
         let calls = match self.calls_dropped {
@@ -98,7 +98,7 @@ impl Receipt {
 pub struct Boundary {
     /// What the conversation begins with now: the summary and, if it was not kept below, the last prompt.
     pub head: Vec<Message>,
-    /// What goes on word for word.
+    /// Messages that are kept word for word.
     pub kept: Vec<Message>,
     pub carry: CarryOver,
     pub receipt: Receipt,
@@ -136,12 +136,12 @@ impl Boundary {
 /// What is known when a boundary is drawn.
 pub struct Draft<'a> {
     pub view: &'a View,
-    /// Messages that are summed up.
+    /// Messages that are summarized.
     pub cut: usize,
-    /// Texts in front of the summary: standing instructions, surroundings.
+    /// Texts before the summary: instructions and environment.
     pub before: Vec<String>,
     pub summary: String,
-    /// Texts behind it: files, the plan, running jobs.
+    /// Texts after it: files, the plan, running jobs.
     pub after: Vec<String>,
 }
 
@@ -158,14 +158,14 @@ impl Draft<'_> {
     fn prompt(&self) -> Option<Message> {
         let at = last_prompt(self.view).filter(|at| *at < self.cut)?;
         let message = self.view.items().get(at)?.message();
-        // What the harness had put around it is said anew in front of the summary.
+        // What the harness had added to it is repeated before the summary.
         let said = message.blocks().iter().filter(|block| {
             !matches!(block, Block::Text { meta: true, .. } | Block::ToolResult { .. })
         });
         Some(Message::User { content: said.cloned().collect() })
     }
 
-    pub fn kept(&self) -> Vec<Message> {
+    pub fn kept_messages(&self) -> Vec<Message> {
         self.view.messages().skip(self.cut).cloned().collect()
     }
 
@@ -178,12 +178,12 @@ impl Draft<'_> {
     }
 }
 
-/// The newest of what was seen, as far as it outlives the boundary.
+/// The newest file observations that the boundary keeps.
 pub fn newest_seen(seen: &[Seen]) -> Vec<Seen> {
     seen.get(seen.len().saturating_sub(SEEN)..).unwrap_or_default().to_vec()
 }
 
-/// Whether a message begins a conversation that was summed up.
+/// Whether a message begins a conversation that was summarized.
 pub fn is_summary(message: &Message) -> bool {
     !is_prompt(message)
         && message.blocks().iter().any(

@@ -1,6 +1,6 @@
-//! Stage: results that came together are too much for one message. The largest go beside, a preview stays.
+//! Stage: the results of one step are too large together. The largest are stored in a file, and a preview stays.
 //!
-//! Judged when they come and before they are sent for the first time, so that no request changes under its successor.
+//! Decided before the results are first sent, so that a later request never changes what an earlier one contained.
 
 use super::Pressure;
 use crate::ids::CallId;
@@ -13,7 +13,7 @@ const MOST: u64 = 200_000;
 const SHARE: u64 = 4;
 /// A shorter result is not worth a file.
 const LEAST: usize = 8_000;
-/// Characters that stay of a result that goes beside.
+/// Length of the preview, in characters.
 pub const PREVIEW: usize = 4_600;
 
 /// The calls of the newest message whose results are to be shortened, and their whole text. `per_token` is how many

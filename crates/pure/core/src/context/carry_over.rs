@@ -1,5 +1,5 @@
-//! What must not be lost when a conversation is summed up: kept as data beside the summary, grown from boundary to
-//! boundary, made from the messages themselves and from what the summary states.
+//! What must not be lost when a conversation is summarized. It is stored as data next to the summary, grows from
+//! boundary to boundary, and comes from the messages and from the summary itself.
 
 use super::extract::{cut, first_text, subject};
 use super::story::is_prompt;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const GOAL: usize = 1_000;
 const REQUEST: usize = 500;
 const LINE: usize = 240;
-/// Entries of each list; older ones give way.
+/// Maximum number of entries per list; older ones are dropped.
 const REQUESTS: usize = 20;
 const DECISIONS: usize = 30;
 const FILES: usize = 60;
@@ -53,7 +53,7 @@ struct CarriedCall<'a> {
     files: Vec<String>,
 }
 
-/// A summary taken apart.
+/// A summary split into its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     pub carry: CarryOver,
@@ -104,7 +104,7 @@ impl CarryOver {
         let mut failed: Vec<(String, String)> = Vec::new();
         for message in messages {
             if is_prompt(message) {
-                // What was piped in is no request, unless there is no other.
+                // Piped text is not a request, unless there is nothing else.
                 let own: String = message.own_words().collect();
                 let said = if own.trim().is_empty() { message.text() } else { own };
                 if carry.goal.is_empty() {
@@ -133,7 +133,7 @@ impl CarryOver {
                             failed.push((whole.clone(), line));
                             continue;
                         }
-                        // What worked in the end is no failed attempt.
+                        // A call that succeeded later is not a failed attempt.
                         failed.retain(|(other, _)| other != whole);
                         carry.files.extend(files.iter().map(|file| cut(file, LINE)));
                     }
@@ -158,7 +158,7 @@ impl CarryOver {
         self.files.extend(later.files);
         self.failed.extend(later.failed);
         self.undo_told = self.undo_told.max(later.undo_told);
-        // What is open is said anew each time, or not at all.
+        // Open questions are taken from the newest summary only.
         if !later.open.is_empty() {
             self.open = later.open;
         }
@@ -178,7 +178,7 @@ impl CarryOver {
         self
     }
 
-    /// In words, at most so many bytes: the oldest entries of the longest list give way first.
+    /// As text of at most this many bytes: the oldest entries of the longest list are dropped first.
     pub fn words(&self, bytes: usize) -> String {
         let mut shown = self.clone();
         loop {
@@ -226,7 +226,7 @@ impl CarryOver {
         let mut section = "";
         for line in summary.lines() {
             if let Some(title) = line.trim().strip_prefix('#') {
-                section = known(title.trim_matches(['#', ' ', ':', '*']));
+                section = list_name(title.trim_matches(['#', ' ', ':', '*']));
                 if section.is_empty() {
                     stated.rest.push_str(line);
                     stated.rest.push('\n');
@@ -254,7 +254,7 @@ impl CarryOver {
     }
 }
 
-fn known(title: &str) -> &'static str {
+fn list_name(title: &str) -> &'static str {
     let lists = ["decisions", "failed attempts", "open questions"];
     lists.into_iter().find(|list| title.eq_ignore_ascii_case(list)).unwrap_or_default()
 }

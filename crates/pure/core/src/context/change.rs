@@ -22,14 +22,14 @@ pub enum ViewChange {
     Collapse(Story),
 }
 
-/// These words stand where the result of a call stood.
+/// This text replaces the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elision {
     pub call: CallId,
     pub words: String,
 }
 
-/// These words stand where so many messages stood.
+/// This text replaces this many messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
     pub first: usize,

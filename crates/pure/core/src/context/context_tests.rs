@@ -1,4 +1,4 @@
-//! What holds for every session and every cut.
+//! What applies to every session and every cut.
 
 use super::boundary::Draft;
 use super::story::{is_seam, newest};
@@ -6,7 +6,7 @@ use super::*;
 use crate::ids::{CallId, ModelId};
 use crate::message::{Block, Message, ResultPart};
 use crate::pairing;
-use crate::session::{Entry, Session};
+use crate::session::{Entry, SessionRecord};
 use crate::test_tools::tools;
 use crate::time::Timestamp;
 use proptest::prelude::*;
@@ -155,7 +155,7 @@ proptest! {
     /// The fold of the recorded changes is what the driver has.
     #[test]
     fn the_log_says_the_same(turns in turns(), keep in 1usize..6) {
-        let mut session = Session::fold_with(tools(), []);
+        let mut session = SessionRecord::fold_with(tools(), []);
         session.view = View::from_messages(messages(&turns));
         let mut view = session.view.clone();
         let pressure = pressure(keep, 10_000);
@@ -209,7 +209,7 @@ proptest! {
         };
         let boundary = Boundary {
             head: draft.head(),
-            kept: draft.kept(),
+            kept: draft.kept_messages(),
             carry: CarryOver::of(draft.dropped(), &tools()),
             receipt: receipt(),
             turns: 1,
@@ -230,7 +230,7 @@ proptest! {
         prop_assert!(boundary.view_sharing(&view) == after);
         // As the log has it.
         let line = serde_json::to_string(&Entry::Boundary(Box::new(boundary))).expect("a line");
-        let mut session = Session::fold_with(tools(), []);
+        let mut session = SessionRecord::fold_with(tools(), []);
         session.view = view.clone();
         session.apply(serde_json::from_str(&line).expect("an entry"));
         prop_assert!(session.view == after);

@@ -1,4 +1,4 @@
-//! What a summary takes the place of, and what stays word for word.
+//! Which messages a summary replaces, and which stay word for word.
 
 use super::Pressure;
 use super::story::{is_seam, newest};
@@ -7,7 +7,7 @@ use crate::view::View;
 /// The share of the window that the newest messages may take when there is a choice.
 const SHARE: u64 = 4;
 
-/// The number of messages to sum up, from the beginning. None if there is nothing to gain: a single exchange, or a
+/// The number of messages to summarize, from the beginning. None if there is nothing to gain: a single exchange, or a
 /// prompt that nothing was said to.
 pub fn plan(view: &View, pressure: &Pressure, tokens: impl Fn(u64) -> u64) -> Option<usize> {
     let items = view.items();

@@ -1,4 +1,4 @@
-//! What happened, in lines made from the messages themselves: for where no model sums up, or none can.
+//! A summary built from the messages themselves, for when no model writes one.
 
 use crate::message::{Block, Message, ResultPart};
 use crate::text;

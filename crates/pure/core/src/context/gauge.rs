@@ -2,14 +2,14 @@
 
 use crate::ledger::Usage;
 
-/// Tokens per byte that no tokenizer leaves.
+/// Bounds on tokens per byte that hold for every tokenizer.
 const LEAST: f64 = 0.1;
 const MOST: f64 = 1.0;
 
 /// Measures one agent's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gauge {
-    /// Bytes of tools and system text.
+    /// Bytes of tools and system prompt.
     fixed: u64,
     per_byte: f64,
     anchor: Option<Anchor>,
@@ -72,7 +72,7 @@ impl Gauge {
     /// An answer came: its prompt had a view of `asked` bytes, the answer itself weighs `answer`.
     pub fn reported(&mut self, asked: u64, answer: u64, usage: &Usage) {
         let (prompt, weight) = (usage.prompt(), self.fixed + asked);
-        // A gateway that reports nothing teaches nothing.
+        // A gateway that reports no counts gives nothing to calibrate with.
         if prompt == 0 || weight == 0 {
             return;
         }
@@ -98,11 +98,11 @@ pub struct Pressure {
     /// The next request, as estimated.
     pub tokens: u64,
     pub window: u64,
-    /// From here on something is done.
+    /// The threshold: above this, Ostler compacts.
     pub threshold: u64,
-    /// What must be reached when something is done.
+    /// The size that a compaction has to reach.
     pub target: u64,
-    /// Tokens of tools and system text.
+    /// Tokens of tools and system prompt.
     pub overhead: u64,
     /// Newest messages that no stage touches.
     pub keep: usize,
@@ -156,7 +156,7 @@ impl Pressure {
         self.tokens >= self.threshold
     }
 
-    /// Whether a request of so many tokens leaves room enough to go on for a while: it reaches the target or, where
+    /// Whether a request of so many tokens leaves room enough to continue for a while: it reaches the target or, where
     /// what has to stay does not let it, at least half of the way there.
     pub fn is_relieved_by(&self, tokens: u64) -> bool {
         tokens <= self.threshold.saturating_sub(self.threshold.saturating_sub(self.target) / 2)

@@ -1,8 +1,8 @@
 //! Stage: old results become one line each. The calls stay, so that the model knows what it did.
 //!
-//! Results of every call, not only of those that could be made again: a result is shown again by Recall, from the log and
-//! word for word, and what a command gave back long ago is no truer for not being repeatable. What must outlive its words
-//! is kept as it is: a failure keeps how it began, so that it is not tried again, and a skill is not old.
+//! Results of every call, not only of those that could be made again: Recall shows a result again, word for word from
+//! the log, and old output is no more reliable because its command cannot be repeated. There are two exceptions: a
+//! failure keeps its first characters, so that it is not tried again, and the text of a skill stays.
 
 use super::change::{Elision, StageName, ViewChange};
 use super::{Pressure, Stage, extract, story, weight};

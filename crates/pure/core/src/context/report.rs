@@ -1,4 +1,4 @@
-//! What fills the window, by owner.
+//! What fills the context window, by category.
 
 use super::weight;
 use crate::message::{Block, Message};

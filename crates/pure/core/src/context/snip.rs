@@ -29,7 +29,7 @@ impl Stage for Snip {
                 later.insert(before, id.clone());
             }
         }
-        // Only what was answered, and not by an error, takes the place of what came before it.
+        // Only a later call that succeeded makes an earlier result irrelevant.
         let blocks = view.messages().flat_map(|message| message.blocks());
         let answered: HashSet<&CallId> = blocks
             .filter_map(|block| match block {

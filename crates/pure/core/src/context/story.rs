@@ -41,8 +41,8 @@ pub(crate) fn newest(view: &View) -> usize {
     }
 }
 
-/// Calls whose results do not grow old: what a skill says holds until the conversation is summed up, and then it is said
-/// again.
+/// Calls whose results never expire: the text of a skill applies until the conversation is summarized, and then it is
+/// said again.
 pub(crate) fn standing<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     tools: &KnownTools,

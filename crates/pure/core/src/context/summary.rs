@@ -1,4 +1,4 @@
-//! The words around a summary: what the summariser is asked, what is made of its answer.
+//! The texts around a summary: the instruction for the model, and what is made of its answer.
 
 use super::carry_over::{CarryOver, Stated};
 use super::extract;
@@ -6,7 +6,7 @@ use crate::message::Message;
 use crate::tool_facts::KnownTools;
 use crate::{prompt_texts, text};
 
-/// What the summariser is asked, as the last message of an otherwise unchanged conversation.
+/// What the summarizer is asked, as the last message of an otherwise unchanged conversation.
 pub fn instruction(words: Option<&str>, tokens: u64) -> Message {
     let extra = match words.map(str::trim).filter(|words| !words.is_empty()) {
         Some(words) => prompt_texts::SUMMARY_WISH.replace("{words}", words),
@@ -22,7 +22,7 @@ pub fn so_far(summary: &str) -> Message {
     Message::meta(prompt_texts::SUMMARY_SO_FAR.replace("{summary}", summary))
 }
 
-/// What a model answered, cut to the length that was asked for. None if it says nothing.
+/// What a model answered, cut to the length that was asked for. None if it is empty.
 pub fn clean(answer: &str, bytes: usize) -> Option<String> {
     let answer = answer.trim();
     (!answer.is_empty()).then(|| bounded(answer, bytes))

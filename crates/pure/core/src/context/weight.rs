@@ -40,7 +40,7 @@ pub fn of_part(part: &ResultPart) -> u64 {
     }
 }
 
-/// Tools and system text: what every request begins with.
+/// Tools and system prompt: what every request begins with.
 pub fn of_prefix(system: &[String], tools: &[ToolSpec]) -> u64 {
     let system: u64 = system.iter().map(|part| part.len() as u64 + FRAME).sum();
     system + tools.iter().map(of_tool).sum::<u64>()

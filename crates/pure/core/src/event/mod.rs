@@ -79,14 +79,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Purpose::is_answer")]
         source: Purpose,
     },
-    /// The answer was thrown away: the reader erases what it drew of it.
+    /// The answer was discarded: readers remove what they displayed of it.
     AnswerDropped,
     Went(Continue),
-    /// A prompt did not become a turn: it wants something that is not there.
+    /// A prompt did not start a turn, because it asks for a skill that does not exist.
     PromptRefused {
         why: String,
     },
-    /// Whoever drove the turn has left. What it had started is stopped; the log tells how far it came.
+    /// The turn's driver was dropped. Everything the turn had started is stopped; the log shows how far it got.
     TurnAbandoned,
     /// Something arrived for the session and waits to be delivered.
     Queued(QueuedItem),
@@ -141,7 +141,7 @@ pub enum Event {
     },
     /// The plan changed: all of it, as it is now.
     Plan(Arc<Plan>),
-    /// The conversation is about to be summed up.
+    /// The conversation is about to be summarized.
     Compacting {
         trigger: Trigger,
     },
@@ -149,7 +149,7 @@ pub enum Event {
     Compacted {
         receipt: Box<Receipt>,
     },
-    /// The memory keeps something from now on, or forgot it.
+    /// Memory saved something or forgot it.
     MemoryChanged(MemoryChange),
     Notice {
         level: Level,

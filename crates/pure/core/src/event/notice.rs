@@ -41,7 +41,7 @@ pub enum Notice {
     },
     /// Less came from the prompt cache than the request before left there.
     CacheBroken(Broken),
-    /// The provider adapter changed a request or passed something over.
+    /// The provider's protocol changed a request or ignored a part of an answer.
     Provider {
         text: String,
     },
@@ -54,14 +54,14 @@ pub enum Notice {
         budget: String,
         limit_usd: Option<f64>,
     },
-    /// Nobody can say what is left of a shared budget.
+    /// It is unknown what is left of a shared budget.
     BudgetUnknown {
         text: String,
     },
     Ledger {
         text: String,
     },
-    /// Old parts of the conversation gave way, so that it fits the window.
+    /// Old parts of the conversation were removed to fit the window.
     RoomMade {
         stage: StageName,
         count: u64,
@@ -99,13 +99,13 @@ pub enum Notice {
     MemoryByWords {
         text: String,
     },
-    /// A prompt goes without memories: they took too long.
+    /// A prompt is sent without memories, because the search took too long.
     MemoryLate,
     /// The session's log was damaged or is incomplete.
     SessionLog {
         text: String,
     },
-    /// A tool on the command line that nobody knows.
+    /// An unknown tool on the command line.
     UnknownTool {
         name: String,
     },
@@ -121,7 +121,7 @@ pub enum Notice {
     },
 }
 
-/// Why the conversation was not summed up.
+/// Why the conversation was not summarized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NotCompacted {

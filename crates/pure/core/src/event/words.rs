@@ -14,10 +14,10 @@ pub fn notice(notice: &Notice) -> String {
             format!("The model stopped for an unknown reason: {reason}.")
         }
         Notice::NoCallMade => {
-            "The model announced a call and made none; its text is the answer.".into()
+            "The model announced a call but made none; its text is used as the answer.".into()
         }
         Notice::UsageEstimated { model, prompt_tokens, output_tokens } => format!(
-            "The provider of {model} reported no usable token counts. Such requests are charged at what was reserved for them: {prompt_tokens} prompt and {output_tokens} output tokens for this one."
+            "The provider of {model} reported no usable token counts. Such requests are charged at the reserved amount: {prompt_tokens} prompt and {output_tokens} output tokens for this one."
         ),
         Notice::CacheBroken(broken) => broken.to_string(),
         Notice::PriceUnknown { .. } | Notice::BudgetSpent { .. } | Notice::BudgetUnknown { .. } => {
@@ -32,7 +32,7 @@ pub fn notice(notice: &Notice) -> String {
             format!("{count} {what}: about {before} tokens before, {after} now.")
         }
         Notice::NotCompacted(why) => {
-            format!("The conversation was not summed up: {}.", not_compacted(why))
+            format!("The conversation was not summarized: {}.", not_compacted(why))
         }
         Notice::MoreInstructions => {
             "more instruction files are not read; /context shows those that are".into()
@@ -42,12 +42,12 @@ pub fn notice(notice: &Notice) -> String {
             // A name in it may be anything.
             text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
         }
-        Notice::MemoryLate => "The memory took too long; this prompt goes without it.".into(),
+        Notice::MemoryLate => "Memory took too long; this prompt is sent without it.".into(),
         Notice::UnknownTool { name } => {
             format!("unknown tool \"{name}\" on the command line: ignored")
         }
         Notice::Undo { text } => {
-            format!("undo may not find all that this session changes: {text}")
+            format!("undo may not find everything that this session changes: {text}")
         }
         Notice::SlowCall { name, seconds, .. } => {
             format!("{name} has been running for {seconds} s")
@@ -70,7 +70,10 @@ fn budget(notice: &Notice) -> String {
             format!("No price is known for {model}, and there is a budget.")
         }
         Notice::BudgetSpent { budget, limit_usd: Some(limit) } => {
-            format!("Not enough is left of the budget of this {budget}, {}.", dollars(*limit))
+            format!(
+                "Not enough of this {budget}'s budget of {} is left for another request.",
+                dollars(*limit)
+            )
         }
         Notice::BudgetSpent { budget, limit_usd: None } => {
             format!("Not enough is left of {budget}.")
@@ -83,14 +86,14 @@ fn budget(notice: &Notice) -> String {
 fn not_compacted(why: &NotCompacted) -> String {
     match why {
         NotCompacted::SwitchedOff => "summaries are switched off".into(),
-        NotCompacted::NothingEarlier => "there is no earlier exchange to sum up".into(),
-        NotCompacted::TooLittleToGain => "there is too little to gain".into(),
+        NotCompacted::NothingEarlier => "there is no earlier exchange to summarize".into(),
+        NotCompacted::TooLittleToGain => "a summary would save too little".into(),
         NotCompacted::StaysTooLarge { tokens, window } => format!(
-            "about {tokens} of {window} tokens have to stay (system text, instruction files, the newest messages); \
+            "about {tokens} of {window} tokens have to stay (system prompt, instruction files, the newest messages); \
              shorten those (/context shows them) or use a larger window"
         ),
         NotCompacted::Hook { text } => format!("a hook does not allow it: {text}"),
-        NotCompacted::NoRoomGained => "what takes its place would not make room".into(),
+        NotCompacted::NoRoomGained => "the summary would not save any space".into(),
     }
 }
 
@@ -133,7 +136,7 @@ pub fn cache(usage: &Usage, saved: Option<f64>) -> String {
 
 /// A call was refused: by whom, why, and where to look.
 pub fn refusal(tool: &str, decision: &Decision) -> String {
-    format!("{tool} refused: {} (see {})", decision.why(), place(decision))
+    format!("{tool} denied: {} (see {})", decision.why(), place(decision))
 }
 
 /// Places named after a refusal.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub struct HookAnswer<'a> {
     /// Exit 2: no, for the reason on standard error.
     pub refused: bool,
-    /// Silence is no answer: a webhook that blocks says what it decided.
+    /// An empty answer is not a verdict: a blocking webhook has to state its decision.
     pub must_decide: bool,
     pub output: &'a str,
     pub errors: &'a str,
@@ -66,7 +66,7 @@ fn of_object(
             || output::has_mark(said.output);
         let silent = fields.is_empty() && !said.must_decide;
         if exact && !silent && !output::says_something(&fields) {
-            return Err("its answer holds no verdict: none of its fields is known".to_owned());
+            return Err("its answer contains no verdict: none of its fields is known".to_owned());
         }
         Ok(read)
     });
@@ -112,7 +112,8 @@ fn of_text(
     Ok(out)
 }
 
-/// What a no comes to: a block where something can be stopped, else a word to the model or to the person.
+/// What a denial means for this event: a block if something can still be stopped, otherwise a message to the model or
+/// the person.
 fn objection(event: EventName, hook: &str, why: String) -> HookOutcome {
     if event.can_block() || event.tells_model() {
         return HookOutcome::of(Stand::Block, hook, why);
@@ -176,7 +177,8 @@ impl AnswerReading<'_> {
             self.out.context.push(context);
         }
         if fields.contains_key("updatedToolOutput") {
-            let what = format!("the hook {} cannot change a result; it stands", self.hook);
+            let what =
+                format!("the hook {} cannot change a result; the result stays as it is", self.hook);
             self.out.notices.push(what);
         }
         match name {
@@ -190,7 +192,7 @@ impl AnswerReading<'_> {
         let why = text(fields, "permissionDecisionReason")?;
         let why = why.unwrap_or_else(|| "it gave no reason".into());
         match text(fields, "permissionDecision")?.as_deref() {
-            // A yes lifts nothing: the rules decide.
+            // An allow changes nothing: the rules decide.
             None | Some("allow") => {}
             Some("ask") => self.add(HookOutcome::of(Stand::Ask, self.hook, why)),
             Some("defer") => self.add(HookOutcome::of(Stand::Defer, self.hook, why)),
@@ -208,7 +210,7 @@ impl AnswerReading<'_> {
                     self.out.changed_by = vec![self.hook.to_owned()];
                 }
             }
-            Some(_) => return Err("its updatedInput is no object".into()),
+            Some(_) => return Err("its updatedInput is not an object".into()),
         }
         Ok(())
     }
@@ -218,10 +220,10 @@ impl AnswerReading<'_> {
         let message = text(decision, "message")?;
         let rewrites = decision.get("updatedInput").is_some_and(|input| !input.is_null());
         match text(decision, "behavior")?.as_deref() {
-            // What would run is not what was judged: a person looks at it.
+            // What would run differs from what was judged, so a person has to look at it.
             Some("allow") if rewrites => {
                 let what = format!(
-                    "the hook {} says yes to another input; only PreToolUse can change it, so its yes does not count",
+                    "the hook {} approves a different input; only PreToolUse can change the input, so the approval is ignored",
                     self.hook
                 );
                 self.out.notices.push(what);
@@ -241,7 +243,7 @@ fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, Strin
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(cut(text))),
-        Some(_) => Err(format!("its \"{name}\" is no text")),
+        Some(_) => Err(format!("its \"{name}\" is not a string")),
     }
 }
 
@@ -252,7 +254,7 @@ fn object<'a>(
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(fields)) => Ok(Some(fields)),
-        Some(_) => Err(format!("its \"{name}\" is no object")),
+        Some(_) => Err(format!("its \"{name}\" is not an object")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a hook may hear of. Fields and names are those of Claude Code's hooks, so that existing ones carry over.
+//! The events that hooks receive. Fields and names are those of Claude Code's hooks, so that existing hooks work.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub enum EventName {
     SessionEnd,
 }
 
-/// Events of Claude Code that nothing here fires: a hook on one is told, not refused.
+/// Events of Claude Code that Ostler never fires: a hook on one gets a warning and is not an error.
 pub const OTHER_EVENTS: &[&str] = &[
     "Setup",
     "InstructionsLoaded",
@@ -107,7 +107,7 @@ impl EventName {
         matches!(self, EventName::PostToolUse | EventName::PostToolUseFailure)
     }
 
-    /// What a hook prints is for the model, also where it is no JSON.
+    /// What a hook prints is for the model, also where it is not JSON.
     pub fn plain_text_counts(self) -> bool {
         matches!(self, EventName::SessionStart | EventName::UserPromptSubmit)
     }
@@ -127,7 +127,7 @@ impl EventName {
     }
 }
 
-/// One thing that happened, as a hook is told of it. What holds for the whole session is added when it is sent.
+/// One event, as a hook receives it. Fields that are the same for the whole session are added when it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
 pub enum HookEvent {
@@ -167,7 +167,7 @@ pub enum HookEvent {
         duration_ms: u64,
     },
     Stop {
-        /// The turn already goes on because a hook wanted it to.
+        /// The turn already continues because a hook wanted it to.
         stop_hook_active: bool,
         last_assistant_message: String,
     },

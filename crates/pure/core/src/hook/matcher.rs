@@ -19,7 +19,7 @@ enum MatcherForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the matcher \"{text}\" is no regular expression ({why}), write names with | between them")]
+#[error("the matcher \"{text}\" is not a regular expression ({why}); separate names with |")]
 pub struct MatcherError {
     pub text: String,
     pub why: String,
@@ -34,11 +34,11 @@ impl HookMatcher {
         HookMatcher { text: String::new(), form: MatcherForm::All }
     }
 
-    /// Empty and `*` match everything; only letters, digits, `_`, `-`, blanks, `,` and `|` are a list of names; anything
-    /// else is an unanchored regular expression, matched in linear time.
+    /// Empty and `*` match everything; only letters, digits, `_`, `-`, blanks, `,` and `|` are a list of names;
+    /// anything else is an unanchored regular expression, matched in linear time.
     ///
     /// # Errors
-    /// If it is no regular expression, or one that looks around or back.
+    /// If it is not a regular expression, or one that looks around or back.
     pub fn parse(text: &str) -> Result<Self, MatcherError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | ',' | '|');
         let form = if text.trim().is_empty() || text == "*" {

@@ -1,9 +1,10 @@
-//! Hooks, the pure part: what happens that a hook may hear of, what it may answer, and how many answers become one.
+//! The pure part of hooks: which events there are, what a hook can answer, and how several answers are merged.
 //!
 //! Invariants
 //! - **A hook tightens, never loosens**: the merged outcome is at least as strict as each part of it.
-//! - **A hook that was to decide and did not run decides no.** Where nothing can be stopped any more it is a notice.
-//! - **What a hook rewrites is a set of fields**, so that two hooks can change different ones; who disagree block.
+//! - **A blocking hook that fails to run denies the action.** If nothing can be stopped any more, it is a notice.
+//! - **What a hook rewrites is a set of fields**, so that two hooks can change different ones; conflicting changes
+//!   block the call.
 
 mod answer;
 mod event;

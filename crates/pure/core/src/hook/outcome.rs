@@ -1,5 +1,5 @@
-//! What hooks answered, and how many answers become one: `Prevent` over `Block` over `Defer` over `Ask` over a change
-//! over nothing.
+//! The answers of hooks, and how they are merged: `Prevent` over `Block` over `Defer` over `Ask` over a change over
+//! nothing.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub enum Stand {
     #[default]
     Pass,
-    /// A person must say yes.
+    /// A person has to approve.
     Ask,
-    /// Not now: the turn ends, and goes on with this when it is resumed.
+    /// Not now: the turn ends, and continues with this when it is resumed.
     Defer,
     /// This does not happen.
     Block,
@@ -69,7 +69,7 @@ impl HookOutcome {
         }
     }
 
-    /// A yes counts only where nobody objects.
+    /// An approval counts only if no hook objects.
     pub fn says_yes(&self) -> Option<&str> {
         self.allowed_by.as_deref().filter(|_| self.stand == Stand::Pass)
     }
@@ -110,7 +110,7 @@ impl HookOutcome {
     }
 }
 
-/// One outcome of many, given in the order in which the hooks are registered.
+/// Merges outcomes, given in the order in which the hooks are registered.
 ///
 /// The strictest stand wins. Changes of different fields are united; two hooks that want different values for one
 /// field block, because neither of the two has seen what would run.

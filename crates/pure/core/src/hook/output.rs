@@ -1,7 +1,7 @@
 //! Finds verdicts in what a hook printed, whatever surrounds them.
 //!
-//! Hooks are written by many hands: a login shell greets, a library logs, a proxy answers with a page of its own. A deny
-//! counts wherever it is found. Anything else counts only if it is all the hook printed.
+//! Other programs print here, too: a login shell prints a greeting, a library logs, a proxy answers with its own page.
+//! A deny counts wherever it is found. Anything else counts only if it is all the hook printed.
 
 use super::event::EventName;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -115,12 +115,12 @@ fn shown(text: &str) -> String {
 /// In words: only `https`, or `http` to this machine itself, without a user's name in it.
 pub fn check_url(url: &str) -> Result<(), &'static str> {
     if url.len() > 2000 || !url.chars().all(|c| c.is_ascii_graphic() && c != '\\') {
-        return Err("it is no plain address");
+        return Err("it is not a plain URL");
     }
-    let (scheme, rest) = url.split_once("://").ok_or("it is no address, write https://…")?;
+    let (scheme, rest) = url.split_once("://").ok_or("it is not a URL, write https://…")?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() || authority.contains('@') {
-        return Err("it must name a host, and no user");
+        return Err("it must name a host and no user");
     }
     let host = match authority.strip_prefix('[') {
         Some(inner) => inner.split(']').next().unwrap_or_default(),
@@ -131,7 +131,7 @@ pub fn check_url(url: &str) -> Result<(), &'static str> {
     match scheme {
         "https" => Ok(()),
         "http" if loopback => Ok(()),
-        _ => Err("write https:// (http:// goes to this machine only)"),
+        _ => Err("write https:// (http:// is allowed for this machine only)"),
     }
 }
 

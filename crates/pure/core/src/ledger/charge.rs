@@ -1,4 +1,4 @@
-//! One request as the ledger knows it. The session's log keeps it beside the tokens, so that a ledger can be made anew.
+//! One request in the ledger. The session's log stores it with the token counts, so that the ledger can be rebuilt.
 
 use super::{Broken, Price, Usage};
 use crate::ids::ModelId;
@@ -60,7 +60,7 @@ pub struct Charged {
 pub enum Purpose {
     #[default]
     Answer,
-    /// The same once more: after a failure, a broken stream or an answer that was thrown away.
+    /// The same once more: after a failure, a broken stream or an answer that was discarded.
     Retry,
     /// The same to the second model.
     Fallback,
@@ -85,7 +85,7 @@ impl Purpose {
         Purpose::Other,
     ];
 
-    /// Requests of the conversation itself follow each other; others stand beside it.
+    /// Whether the request continues the conversation; others run beside it.
     pub fn is_conversation(self) -> bool {
         matches!(self, Purpose::Answer | Purpose::Retry | Purpose::Fallback | Purpose::Subagent)
     }
@@ -139,7 +139,7 @@ impl ChargeStatus {
         }
     }
 
-    /// What is not known is not called a success.
+    /// An unknown status does not count as a success.
     pub fn named(name: &str) -> ChargeStatus {
         match name {
             "ok" => ChargeStatus::Ok,

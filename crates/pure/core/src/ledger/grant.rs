@@ -4,7 +4,7 @@ use super::Price;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An output limit below this is not worth asking for.
+/// A request with an output limit below this is not worth sending.
 const SMALLEST_ANSWER: u32 = 256;
 
 /// A sum that must not be exceeded, and how much of it is gone or promised.
@@ -26,13 +26,13 @@ pub struct Ask {
     pub wanted: u32,
     /// Thinking that comes on top of the answer and is paid for like it.
     pub thinking: u32,
-    /// Rather waits for others to give back what they hold than take less than it wants.
+    /// Waits for other reservations to be released rather than accept a lower limit.
     pub patient: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Grant {
-    /// Asking for no more output than this is what makes the reservation hold.
+    /// The output limit to request; the reservation is valid only with this limit.
     Yes { output: u32, amount: f64 },
     /// Not now: others hold what it needs.
     Wait,

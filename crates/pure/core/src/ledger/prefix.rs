@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Fewer tokens lost than this are not worth a word.
+/// Losses below this many tokens are not reported.
 const SMALLEST_LOSS: u64 = 1024;
 /// The provider forgets what nobody used for so long.
 const FIVE_MINUTES_MS: u64 = 300_000;
@@ -81,7 +81,7 @@ pub struct Broken {
     pub change: Change,
 }
 
-/// The first thing that differs. The provider reads tools, then the system text, then the messages.
+/// The first thing that differs. The provider reads tools, then the system prompt, then the messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Change {
@@ -94,7 +94,7 @@ pub enum Change {
     Tools {
         tool: String,
     },
-    /// A part of the system text, from 1.
+    /// A part of the system prompt, from 1.
     System {
         part: usize,
     },
@@ -132,15 +132,15 @@ impl fmt::Display for Change {
         match self {
             Change::Model { from, to } => write!(f, "the model changed from {from} to {to}"),
             Change::Tools { tool } => write!(f, "the tools changed, first {tool}"),
-            Change::System { part } => write!(f, "part {part} of the system text changed"),
+            Change::System { part } => write!(f, "part {part} of the system prompt changed"),
             Change::Thinking => f.write_str("the thinking setting changed"),
             Change::Message { n, of } => write!(f, "message {n} of {of} changed"),
             Change::Shortened { from, to } => {
                 write!(f, "the conversation was cut from {from} to {to} messages")
             }
-            Change::MadeRoom => f.write_str("room was made in the window"),
+            Change::MadeRoom => f.write_str("the conversation was compacted"),
             Change::Pause { seconds } => {
-                write!(f, "it expired in a pause of {} min", seconds / 60)
+                write!(f, "it expired during a pause of {} min", seconds / 60)
             }
             Change::Unknown => f.write_str("nothing changed here; the provider did not keep it"),
         }
@@ -150,7 +150,7 @@ impl fmt::Display for Change {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Broken { expected, read, change } = self;
-        write!(f, "The prompt cache gave {read} tokens instead of {expected}: {change}.")
+        write!(f, "The prompt cache returned {read} tokens instead of {expected}: {change}.")
     }
 }
 

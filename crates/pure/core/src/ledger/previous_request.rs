@@ -70,7 +70,8 @@ impl Trail {
 }
 
 impl Earlier {
-    /// Compares the first answered request of this process with it. That a pause was too long for the cache is no news.
+    /// Compares the first answered request of this process with it. A pause that was too long for the cache is not
+    /// reported.
     pub fn watch(&self, now: &SentRequest) -> Option<Broken> {
         let (expected, read) =
             (self.usage.cache_read + self.usage.cache_write, now.usage.cache_read);

@@ -1,4 +1,4 @@
-//! Money of one process, as a tree: what a child spends or holds, its parents do.
+//! The budget of one process, as a tree: what a child spends or reserves also counts for its parents.
 
 use super::grant::{Ask, Grant, Sum, grant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

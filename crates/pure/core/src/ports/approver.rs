@@ -1,4 +1,4 @@
-//! Who answers when a call must ask, and where an answer for the future is kept.
+//! Who answers questions about calls, and where answers for the future are saved.
 
 use super::BoxFuture;
 use crate::permission::Rule;
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Yes,
-    /// Yes, and until the session ends for what the offered rules cover; without an offer for this very call.
+    /// Yes, until the session ends, for what the offered rules cover; without an offer, for exactly this call.
     YesForSession,
     /// Yes, and the offered rules hold in this project from now on.
     YesForProject,

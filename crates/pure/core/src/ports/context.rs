@@ -1,4 +1,4 @@
-//! Who has something to say about what the model sees, besides the conversation itself.
+//! Ports that add to what the model sees, besides the conversation itself.
 
 use super::BoxFuture;
 use crate::context::Trigger;
@@ -6,13 +6,13 @@ use crate::event::Notice;
 use crate::tool::Seen;
 use crate::view::View;
 
-/// Says again what must stand in every conversation, after it was summed up: instructions, the plan, running jobs,
+/// Says again what must stand in every conversation, after it was summarized: instructions, the plan, running jobs,
 /// loaded skills, files in use. Asked anew each time, so that it says what holds now.
 pub trait Carried: Send + Sync {
     fn carry(&self, at: &Carrying<'_>) -> Vec<Attachment>;
 }
 
-/// What is known when a conversation is summed up.
+/// What is known when a conversation is summarized.
 #[derive(Clone, Copy, Debug)]
 pub struct Carrying<'a> {
     /// Files the model has seen, newest last.
@@ -45,7 +45,7 @@ pub trait BeforeCompact: Send + Sync {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// Go on; further wishes for the summary may be added.
+    /// Continue; further wishes for the summary may be added.
     Go(Option<String>),
     /// Not now, and why.
     Block(String),

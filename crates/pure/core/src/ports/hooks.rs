@@ -1,14 +1,14 @@
-//! Who is told before and after things happen, and may object.
+//! The port for hooks, which are called before and after events and can object.
 
 use super::BoxFuture;
 use crate::hook::{EventName, HookEvent, HookOutcome};
 
 pub trait Hooks: Send + Sync {
-    /// Somebody wants to hear of it. Cheap: where nobody listens, nothing is made that could be told. `matched` is what
-    /// matchers are compared with, the tool's name as a rule.
+    /// Whether a hook wants this event. Cheap, so that no event is built if nobody listens. `matched` is what matchers
+    /// are compared with, the tool's name as a rule.
     fn listens(&self, event: EventName, matched: Option<&str>) -> bool;
 
-    /// Tells everybody who listens and waits for those who may object. Dropping the future ends what it started.
+    /// Sends the event to all listeners and waits for those that can object. Dropping the future ends what it started.
     fn fire(&self, event: HookEvent) -> BoxFuture<'_, HookOutcome>;
 }
 

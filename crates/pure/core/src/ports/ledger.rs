@@ -1,4 +1,4 @@
-//! Where spending is written down, and where sums are kept that several processes share.
+//! Where spending is recorded, with the totals that several processes share.
 
 use crate::ledger::{Ask, Charged, Grant, Sum};
 

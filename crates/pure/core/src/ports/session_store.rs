@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum StoreError {
     #[error("cannot {doing} {path}: {why}")]
     Io { doing: &'static str, path: PathBuf, why: String },
-    #[error("there is no session {0}. `ostler sessions` lists those of this folder")]
+    #[error("there is no session {0}. `ostler sessions` lists those of this directory")]
     NotFound(SessionId),
     #[error("session {0} exists already")]
     Exists(SessionId),

@@ -26,7 +26,7 @@ pub trait Tool: Send + Sync {
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
 
     /// The result of a call is on record, and what it showed will be seen by the model. Not called for the calls of
-    /// an answer that was thrown away.
+    /// an answer that was discarded.
     fn recorded(&self, _seen: &[Seen]) {}
 }
 

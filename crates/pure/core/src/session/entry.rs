@@ -1,4 +1,4 @@
-//! The facts of the log. One line each, never rewritten; old formats are read for ever.
+//! The facts of the log. One line each, never rewritten; old formats are read forever.
 
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
 use crate::event::Control;
@@ -98,7 +98,7 @@ pub enum Entry {
         /// Hash of what the call wrote; none if it removed the file.
         after: Option<String>,
     },
-    /// The state of the folders before and after a command, by the numbers of their snapshots. Written before it
+    /// The state of the directories before and after a command, by the numbers of their snapshots. Written before it
     /// starts, and again when it has ended.
     Checkpoint {
         call: CallId,
@@ -108,17 +108,17 @@ pub enum Entry {
         after: Option<u64>,
         #[serde(default)]
         cost: SnapshotCost,
-        /// The files that the kernel let it write, where it ran beside other commands between the same snapshots: what
-        /// else differs between them is not its work. Empty: all of it is.
+        /// The files that the kernel let it write, if it ran beside other commands between the same snapshots: other
+        /// differences are not its work. Empty: everything that differs is its work.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         only: Vec<PathBuf>,
     },
-    /// The conversation goes on as it was before the prompt of this number, counted from 1.
+    /// The conversation continues as it was before the prompt of this number, counted from 1.
     Rewound {
         turn: u32,
         at: Timestamp,
     },
-    /// The last rewind is taken back: the conversation goes on as if it had not been.
+    /// The last rewind is taken back: the conversation continues as if it had not been.
     RewindUndone {
         at: Timestamp,
     },
@@ -138,7 +138,7 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         front: Option<Box<Front>>,
     },
-    /// Results were shortened for good: these words stand for them in every later request.
+    /// Results were shortened permanently: these texts replace them in every later request.
     Elided {
         stage: StageName,
         results: Vec<Elision>,
@@ -151,7 +151,7 @@ pub enum Entry {
         #[serde(default)]
         saved: Saved,
     },
-    /// What came before was summed up; all that counts of it stands here.
+    /// What came before was summarized; everything that still matters is in this entry.
     Boundary(Box<Boundary>),
     End {
         terminal: Terminal,
@@ -174,7 +174,7 @@ impl Entry {
     }
 }
 
-/// What looking at the folders took.
+/// What looking at the directories took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotCost {
     pub ms: u64,

@@ -26,8 +26,7 @@ impl FromStr for ForkPoint {
         };
         point.ok_or_else(|| {
             format!(
-                "\"{text}\" names no turn and no entry: write a turn as `ostler rewind` lists it, e.g. 3, or an entry \
-                 of the log, e.g. entry:57"
+                "\"{text}\" is neither a turn nor an entry: use a turn as `ostler rewind` lists it, e.g. 3, or an entry of the log, e.g. entry:57"
             )
         })
     }

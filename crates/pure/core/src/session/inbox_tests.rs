@@ -40,7 +40,7 @@ fn asked(id: &str, call: &str) -> Entry {
 }
 
 /// What is pending in a session now, carried on as the journal does it.
-fn boundary(session: &Session) -> Entry {
+fn boundary(session: &SessionRecord) -> Entry {
     Entry::Boundary(Box::new(Boundary {
         head: vec![Message::meta("<summary>so far</summary>")],
         kept: vec![Message::user("go")],
@@ -67,11 +67,11 @@ fn boundary(session: &Session) -> Entry {
     }))
 }
 
-fn pending(session: &Session) -> Vec<String> {
+fn pending(session: &SessionRecord) -> Vec<String> {
     session.inbox.iter().map(|item| item.id.to_string()).collect()
 }
 
-fn open(session: &Session) -> Vec<String> {
+fn open(session: &SessionRecord) -> Vec<String> {
     session.questions.iter().map(|question| question.id.to_string()).collect()
 }
 
@@ -83,7 +83,8 @@ fn since_boundary(entries: &[Entry]) -> Vec<Entry> {
 
 #[test]
 fn an_item_is_pending_until_one_line_admits_it() {
-    let mut session = Session::fold([prompt("go"), inbound("i1"), inbound("i2"), inbound("i1")]);
+    let mut session =
+        SessionRecord::fold([prompt("go"), inbound("i1"), inbound("i2"), inbound("i1")]);
     assert_eq!(pending(&session), ["i1", "i2"], "twice the same is once");
     session.apply(admitted(&["i1".into()]));
     assert_eq!(pending(&session), ["i2"]);
@@ -116,14 +117,14 @@ fn a_question_is_open_until_it_is_decided_or_nobody_needs_it() {
         (vec![end()], none),
     ];
     for (more, expected) in table {
-        let session = Session::fold([so_far(), more.clone()].concat());
+        let session = SessionRecord::fold([so_far(), more.clone()].concat());
         assert_eq!(open(&session), expected, "{more:?}");
     }
 }
 
 #[test]
 fn a_rewind_keeps_the_inbox() {
-    let session = Session::fold([prompt("go"), inbound("i1"), end(), rewound(1)]);
+    let session = SessionRecord::fold([prompt("go"), inbound("i1"), end(), rewound(1)]);
     assert_eq!(pending(&session), ["i1"]);
 }
 
@@ -131,13 +132,13 @@ fn a_rewind_keeps_the_inbox() {
 fn a_deferred_call_goes_on_without_a_lost_prompt() {
     let deferred = Entry::End { terminal: Terminal::ToolDeferred, at: AT };
     let so_far = vec![prompt("go"), calls(&["a", "b"]), finished("a"), deferred];
-    let session = Session::fold(so_far.clone());
+    let session = SessionRecord::fold(so_far.clone());
     assert_eq!(session.view.open_calls().len(), 2);
     assert!(session.pending().result(&"a".into()).is_some());
     let later = [finished("b"), went(Continue::NextTurn), answer(vec![Block::text("done")])];
-    let resumed = Session::fold(so_far.clone().into_iter().chain(later));
+    let resumed = SessionRecord::fold(so_far.clone().into_iter().chain(later));
     assert_eq!(show(&resumed.view), "user go | answer a? b? | user a=ok b=ok | answer done");
-    let instead = Session::fold(so_far.into_iter().chain([prompt("no")]));
+    let instead = SessionRecord::fold(so_far.into_iter().chain([prompt("no")]));
     assert_eq!(show(&instead.view), "user go | answer a? b? | user a=ok b=LOST_HARMLESS | user no");
 }
 
@@ -171,12 +172,12 @@ proptest! {
                     questions.clear();
                     Entry::decided("a".into(), Verdict::Deny, "no".into())
                 }
-                _ => boundary(&Session::fold(entries.clone())),
+                _ => boundary(&SessionRecord::fold(entries.clone())),
             };
             entries.push(entry);
             // A process may die after any line.
             for read in [entries.clone(), since_boundary(&entries)] {
-                let session = Session::fold(read);
+                let session = SessionRecord::fold(read);
                 prop_assert_eq!(pending(&session), inbox.clone());
                 prop_assert_eq!(open(&session), questions.clone());
             }

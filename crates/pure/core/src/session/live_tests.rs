@@ -24,7 +24,7 @@ pub(super) struct Live {
     /// The first moment at which the fold saw something else.
     pub(super) disagreement: Option<String>,
     pub(super) kills: usize,
-    folded: Session,
+    folded: SessionRecord,
     bytes: Vec<u8>,
     drawn: usize,
     named: usize,
@@ -43,7 +43,7 @@ impl Live {
             view: View::default(),
             disagreement: None,
             kills: 0,
-            folded: Session::default(),
+            folded: SessionRecord::default(),
             bytes,
             drawn: 0,
             named: 0,
@@ -53,7 +53,7 @@ impl Live {
         for _ in 0..TURNS {
             if live.turn().is_err() {
                 live.kills += 1;
-                live.view = Session::fold(live.entries.clone()).close().view;
+                live.view = SessionRecord::fold(live.entries.clone()).close().view;
             }
             live.close();
         }

@@ -11,5 +11,5 @@ pub use changed_input::{changed_input_line, tell_changed_input};
 pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
 pub use fork_point::ForkPoint;
 pub use pending::Pending;
-pub use project::{Checkpoint, Measured, Session, Snapshot};
+pub use project::{Checkpoint, Measured, SessionRecord, Snapshot};
 pub use turn_starts::TurnStarts;

@@ -1,4 +1,4 @@
-//! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
+//! Folds entries into a session, so that a resumed session equals one that never stopped.
 
 use super::entry::{Entry, Verdict};
 use super::pending::Pending;
@@ -20,9 +20,9 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a log says, folded.
+/// The state that a log folds to.
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct SessionRecord {
     pub id: Option<SessionId>,
     pub workspace: PathBuf,
     pub view: View,
@@ -36,7 +36,7 @@ pub struct Session {
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
     pub title: String,
-    /// What was carried on when the conversation was last summed up.
+    /// What was carried on when the conversation was last summarized.
     pub carry: CarryOver,
     /// The newest request, for the first one of the next process.
     pub trail: Trail,
@@ -51,9 +51,9 @@ pub struct Session {
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
-    /// Where each turn began; none where it was summed up since.
+    /// Where each turn began; none where it was summarized since.
     begun: Vec<Option<Begun>>,
-    /// What rewinds cut off, newest last, until the conversation goes on.
+    /// What rewinds cut off, newest last, until the conversation continues.
     cut_off: Vec<CutOff>,
 }
 
@@ -104,15 +104,15 @@ pub struct Snapshot {
     pub after: Option<String>,
 }
 
-impl Session {
+impl SessionRecord {
     /// For readers to whom it does not matter what calls changed: without the tools that is not carried on.
     pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
-        Session::fold_with(KnownTools::default(), entries)
+        SessionRecord::fold_with(KnownTools::default(), entries)
     }
 
     /// The tools say which files their calls changed.
     pub fn fold_with(tools: KnownTools, entries: impl IntoIterator<Item = Entry>) -> Self {
-        let mut session = Session { tools, ..Session::default() };
+        let mut session = SessionRecord { tools, ..SessionRecord::default() };
         for entry in entries {
             session.apply(entry);
         }
@@ -143,7 +143,7 @@ impl Session {
                 self.admitted(&inbound);
             }
             Entry::Inbound(item) => self.arrived(*item),
-            Entry::Asked { question, .. } => self.asked(*question),
+            Entry::Asked { question, .. } => self.open_question(*question),
             Entry::Withdrawn { inbound, questions } => {
                 self.admitted(&inbound);
                 self.questions.retain(|had| !questions.contains(&had.id));
@@ -201,7 +201,7 @@ impl Session {
     }
 
     fn finished(&mut self, result: Block, seen: Vec<Seen>) {
-        // A deferred call that is answered: the turn goes on.
+        // A deferred call that is answered: the turn continues.
         self.ended = self.ended.filter(|ended| *ended != Terminal::ToolDeferred);
         if let Block::ToolResult { id, .. } = &result {
             self.questions.retain(|had| had.call != *id);
@@ -211,7 +211,7 @@ impl Session {
     }
 
     fn end(&mut self, terminal: Terminal) {
-        // A deferred call is neither run nor answered: the turn goes on there when it is resumed.
+        // A deferred call is neither run nor answered: the turn continues there when it is resumed.
         if terminal != Terminal::ToolDeferred {
             self.settle();
         }
@@ -240,7 +240,7 @@ impl Session {
     }
 
     /// A call that is asked about again has one question.
-    fn asked(&mut self, question: Question) {
+    fn open_question(&mut self, question: Question) {
         self.questions.retain(|had| had.call != question.call);
         self.questions.push(question);
     }
@@ -269,12 +269,12 @@ impl Session {
         self.turns += 1;
         self.ended = None;
         self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
-        self.told(&message);
+        self.record_undo_notices(&message);
         self.view.push(message);
     }
 
-    /// Of an undo the model is told once, whatever becomes of the message later.
-    fn told(&mut self, message: &Message) {
+    /// The model is told of an undo once, whatever happens to the message later.
+    fn record_undo_notices(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));
     }
@@ -288,7 +288,7 @@ impl Session {
         self.view.push(Message::meta(prompt_texts::LOST_PROMPT));
     }
 
-    /// Lists of what happened that only a new process reads. The log has them; a session that goes on for days would
+    /// Lists of what happened that only a new process reads. The log has them; a session that continues for days would
     /// fill the memory with them.
     pub fn forget_history(&mut self) {
         self.snapshots = Vec::new();
@@ -393,7 +393,7 @@ impl Session {
         self.measured = Some(Measured::Estimated { tokens, items });
     }
 
-    /// All that counts of what came before stands in the boundary.
+    /// The boundary contains everything that still matters of what came before.
     fn begin_at(&mut self, boundary: Boundary) {
         self.settle();
         self.view = boundary.view();
@@ -429,7 +429,7 @@ impl Session {
         if !closes_calls || self.pending.has_results() {
             self.settle();
         }
-        self.told(&note);
+        self.record_undo_notices(&note);
         self.view.push(note);
     }
 
@@ -440,7 +440,7 @@ impl Session {
     }
 }
 
-/// The conversation is another one after this than before.
+/// The conversation changes here, so what was derived from it is reset.
 fn goes_on(entry: &Entry) -> bool {
     matches!(
         entry,

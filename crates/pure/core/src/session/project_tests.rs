@@ -94,7 +94,7 @@ fn what_is_carried_on_goes_by_the_changed_input() {
         finished("w"),
         went(Continue::NextTurn),
     ];
-    let session = Session::fold_with(crate::test_tools::tools(), entries);
+    let session = SessionRecord::fold_with(crate::test_tools::tools(), entries);
     let carried = session.carry.and_of(session.view.messages(), &crate::test_tools::tools());
     assert_eq!(carried.files, ["/b"]);
 }
@@ -131,7 +131,7 @@ fn show_block(block: &Block) -> String {
 
 /// What the model would see if the log ended here and the session were opened again.
 fn reopened(entries: Vec<Entry>) -> String {
-    show(&Session::fold(entries).close().view)
+    show(&SessionRecord::fold(entries).close().view)
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn results_come_in_the_order_of_the_calls() {
     let mut entries = vec![prompt("go"), calls(&["a", "b", "c"])];
     entries.extend(["c", "a", "b"].map(finished));
     entries.extend([went(Continue::NextTurn), answer(vec![Block::text("done")]), end()]);
-    let session = Session::fold(entries);
+    let session = SessionRecord::fold(entries);
     assert_eq!(
         show(&session.view),
         "user go | answer a? b? c? | user a=ok b=ok c=ok | answer done"
@@ -180,7 +180,7 @@ fn what_started_in_one_iteration_says_nothing_about_the_next() {
 
 #[test]
 fn an_open_turn_shows_only_what_is_certain() {
-    let session = Session::fold([prompt("go"), calls(&["a", "b"]), finished("b")]);
+    let session = SessionRecord::fold([prompt("go"), calls(&["a", "b"]), finished("b")]);
     assert_eq!(show(&session.view), "user go | answer a? b?");
 }
 
@@ -269,7 +269,7 @@ fn the_rest_of_the_log_is_kept_in_order() {
         went(Continue::NextTurn),
         end(),
     ]);
-    let mut session = Session::fold(log);
+    let mut session = SessionRecord::fold(log);
     assert_eq!(session.id, Some("s".into()));
     assert_eq!((session.title.as_str(), session.turns), ("first", 1));
     assert_eq!(session.ended, Some(Terminal::Completed));
@@ -283,7 +283,7 @@ fn the_rest_of_the_log_is_kept_in_order() {
 fn checkpoints_are_remembered_once_and_change_no_history() {
     let log = vec![prompt("go"), calls(&["a", "b"]), checkpoint("a", None), started("a")];
     let more = vec![checkpoint("a", Some(2)), finished("a"), checkpoint("b", None)];
-    let session = Session::fold([log.clone(), more].concat());
+    let session = SessionRecord::fold([log.clone(), more].concat());
     let ended: Vec<_> = session.checkpoints.iter().map(|c| (c.call.as_str(), c.after)).collect();
     assert_eq!(ended, [("a", Some(2)), ("b", None)]);
     assert_eq!(show(&session.view), "user go | answer a? b?");
@@ -370,7 +370,7 @@ proptest! {
     fn the_log_folds_to_what_the_live_turn_saw(bytes in vec(any::<u8>(), 1..150)) {
         let live = Live::play(bytes);
         prop_assert_eq!(live.disagreement, None);
-        let session = Session::fold(live.entries).close();
+        let session = SessionRecord::fold(live.entries).close();
         prop_assert_eq!(show(&session.view), show(&live.view));
         prop_assert_eq!(session.view, live.view);
     }
@@ -379,14 +379,14 @@ proptest! {
     fn wherever_a_log_ends_the_session_can_go_on(bytes in vec(any::<u8>(), 1..150)) {
         let entries = Live::play(bytes).entries;
         for end in 0..=entries.len() {
-            let view = Session::fold(entries[..end].to_vec()).close().view;
+            let view = SessionRecord::fold(entries[..end].to_vec()).close().view;
             prop_assert_eq!(is_paired(&view), Vec::<String>::new(), "{} after {} entries", show(&view), end);
         }
     }
 
     #[test]
     fn any_log_folds_to_a_valid_history(entries in vec(any_entry(), 0..20)) {
-        let session = Session::fold(entries).close();
+        let session = SessionRecord::fold(entries).close();
         prop_assert_eq!(is_paired(&session.view), Vec::<String>::new(), "{}", show(&session.view));
         let again = session.clone().close();
         prop_assert_eq!(session.view, again.view);
@@ -402,12 +402,12 @@ proptest! {
                 continue;
             }
             turn += 1;
-            let before = Session::fold(entries[..at].to_vec()).close();
-            let after = Session::fold([entries.clone(), vec![rewound(turn)]].concat()).close();
+            let before = SessionRecord::fold(entries[..at].to_vec()).close();
+            let after = SessionRecord::fold([entries.clone(), vec![rewound(turn)]].concat()).close();
             prop_assert_eq!(after.turns, before.turns);
             prop_assert_eq!(&after.seen, &before.seen);
             // Images and thinking that were left out later stay out.
-            let shape = |session: &Session| session.view.messages().count();
+            let shape = |session: &SessionRecord| session.view.messages().count();
             prop_assert_eq!(shape(&after), shape(&before));
             prop_assert_eq!(is_paired(&after.view), Vec::<String>::new());
         }
@@ -416,7 +416,7 @@ proptest! {
     /// The prefix that was sent stays, byte for byte and rendering included.
     #[test]
     fn appending_never_changes_what_was_there(entries in vec(any_entry(), 0..20)) {
-        let mut session = Session::default();
+        let mut session = SessionRecord::default();
         for entry in entries {
             let before = session.view.items().to_vec();
             let rewrites = leaves_something_out(&entry);
@@ -453,7 +453,7 @@ fn the_last_plan_counts_wherever_the_process_died() {
         end(),
     ];
     for (kept, expected) in [(2, 0), (3, 1), (4, 1), (5, 2), (7, 2)] {
-        let session = Session::fold(entries[..kept].to_vec()).close();
+        let session = SessionRecord::fold(entries[..kept].to_vec()).close();
         assert_eq!(session.plan.tasks.len(), expected, "{kept}");
     }
 }

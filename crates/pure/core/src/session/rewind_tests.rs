@@ -18,12 +18,12 @@ fn a_rewound_conversation_goes_on_as_it_was() {
     };
     let log: Vec<Entry> = (1..=3).flat_map(turn).collect();
     let shown = |to: u32| {
-        let mut session = Session::fold([log.clone(), vec![rewound(to)]].concat());
+        let mut session = SessionRecord::fold([log.clone(), vec![rewound(to)]].concat());
         let turns = session.turns;
         session.apply(prompt("on"));
         (show(&session.view), turns)
     };
-    let before = |turns: usize| show(&Session::fold(log[..7 * turns].to_vec()).close().view);
+    let before = |turns: usize| show(&SessionRecord::fold(log[..7 * turns].to_vec()).close().view);
     for to in 2..=3u32 {
         let turns = to as usize - 1;
         assert_eq!(shown(to), (format!("{} | user on", before(turns)), to - 1), "{to}");
@@ -47,9 +47,9 @@ fn a_rewind_can_be_taken_back_until_the_conversation_goes_on() {
     };
     let back = || Entry::RewindUndone { at: AT };
     let log: Vec<Entry> = (1..=3).flat_map(turn).collect();
-    let whole = Session::fold(log.clone());
-    let with = |more: Vec<Entry>| Session::fold([log.clone(), more].concat());
-    let same = |session: &Session| {
+    let whole = SessionRecord::fold(log.clone());
+    let with = |more: Vec<Entry>| SessionRecord::fold([log.clone(), more].concat());
+    let same = |session: &SessionRecord| {
         let (a, b) = (session.clone().close(), whole.clone().close());
         (show(&a.view), a.turns, a.seen.len()) == (show(&b.view), b.turns, b.seen.len())
     };
@@ -62,7 +62,7 @@ fn a_rewind_can_be_taken_back_until_the_conversation_goes_on() {
     assert_eq!((once.turns, once.can_undo_rewind()), (2, true));
     // It can be rewound again as if nothing had been.
     assert_eq!(with(vec![rewound(2), back(), rewound(3)]).turns, 2);
-    // What was said since is not thrown away.
+    // What was said since is not discarded.
     let on = with(vec![rewound(2), prompt("on")]);
     assert!(!on.can_undo_rewind());
     let more = with(vec![rewound(2), prompt("on"), back()]);
@@ -76,7 +76,7 @@ fn a_rewind_can_be_taken_back_until_the_conversation_goes_on() {
 #[test]
 fn an_undo_is_told_once_whatever_becomes_of_the_message() {
     let notice = |id| crate::undo_notice::UndoNotice { id, ..Default::default() }.text();
-    let told = |log: Vec<Entry>| Session::fold(log).carry.undo_told;
+    let told = |log: Vec<Entry>| SessionRecord::fold(log).carry.undo_told;
     let meta = |text: String| Block::Text { text, meta: true };
     let asked =
         Entry::prompt(Message::User { content: vec![meta(notice(7)), Block::text("on")] }, AT);

@@ -1,4 +1,4 @@
-//! What was summed up or told in short is not gone back to.
+//! What was summarized or told in short is not gone back to.
 
 use super::*;
 use crate::context::{Made, Receipt, Trigger};
@@ -11,7 +11,7 @@ fn what_was_summed_up_is_not_rewound() {
     let story = Story { first: 1, count: 3, words: "done".into() };
     let collapsed = Entry::Collapsed { stories: vec![story], saved: Default::default() };
     let log = [log, vec![collapsed]].concat();
-    let session = Session::fold(log.clone());
+    let session = SessionRecord::fold(log.clone());
     let can: Vec<bool> = (0..=5).map(|turn| session.can_rewind(turn)).collect();
     assert_eq!(can, [false, true, false, true, true, false]);
     let shown = |to: u32| reopened([log.clone(), vec![rewound(to)]].concat());
@@ -32,10 +32,10 @@ fn what_was_summed_up_is_not_rewound() {
         control: None,
     };
     let log = [log, vec![Entry::Boundary(Box::new(boundary)), prompt("p5"), end()]].concat();
-    let session = Session::fold(log.clone());
+    let session = SessionRecord::fold(log.clone());
     let can: Vec<bool> = (0..=6).map(|turn| session.can_rewind(turn)).collect();
     assert_eq!(can, [false, false, false, false, false, true, false]);
-    let back = Session::fold([log, vec![rewound(5)]].concat());
+    let back = SessionRecord::fold([log, vec![rewound(5)]].concat());
     assert_eq!((back.turns, back.view.items().len()), (4, 1));
 }
 

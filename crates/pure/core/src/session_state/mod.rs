@@ -1,4 +1,4 @@
-//! What a surface needs to draw a session, as a fold over its envelopes. Pure.
+//! What a surface needs to display a session, as a pure fold over its envelopes.
 //!
 //! **The law**: the state at a sequence number plus the envelopes after it is the same as all envelopes from the start,
 //! at every number, also between two deltas and after a way through JSON. A surface that joins late therefore misses
@@ -339,7 +339,7 @@ fn backoff(since: Timestamp, retry: &Retry) -> Backoff {
     Backoff { since, retry: Retry { wait: Duration::from_millis(wait), ..retry.clone() } }
 }
 
-/// Whatever shows that the turn goes on. Items, questions, control and notices come at any time.
+/// Whatever shows that the turn continues. Items, questions, control and notices come at any time.
 fn ends_backoff(event: &Event) -> bool {
     matches!(
         event,

@@ -1,6 +1,6 @@
-//! Every number the loop obeys.
+//! All limits of the loop.
 
-/// Each bound belongs to one way round the loop; there is no shared count that two ways could steal from each other.
+/// Each limit belongs to one reason to continue; there is no shared count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Iterations with tool calls in one turn; none means as many as the model asks for.

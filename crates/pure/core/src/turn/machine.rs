@@ -1,4 +1,4 @@
-//! `next` says what to do, `advance` absorbs what happened. Both are pure.
+//! `next` says what to do, `advance` processes what happened. Both are pure.
 //!
 //! Control never depends on what a message says, only on whether calls are open: that is what makes the
 //! exhaustive walk over control states a proof.
@@ -54,7 +54,7 @@ pub enum Outcome {
     },
     /// The user stopped a step that has nothing to hand over.
     Interrupted,
-    /// A fact could not be written: we do not go on without memory.
+    /// A fact could not be recorded, so the turn must not continue.
     StoreFailed,
 }
 
@@ -119,7 +119,7 @@ pub struct Advance {
 pub enum Fact {
     /// The answer belongs to the conversation now.
     Answered(Arc<ViewItem>),
-    /// The answer was thrown away; readers forget what they drew.
+    /// The answer was discarded; readers remove what they displayed.
     Dropped,
     /// The harness itself added a message.
     Noted(Arc<ViewItem>),
@@ -160,11 +160,11 @@ pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
         Outcome::Reshaped { view, then } => advance(turn.with_view(view).state, *then, limits),
         Outcome::Sampled { message, cut, end } => turn.sampled(message, cut, end),
         Outcome::Collapsed(Some((view, drained))) => {
-            turn.with_view(view).again(Continue::CollapseDrainRetry { drained })
+            turn.with_view(view).continue_because(Continue::CollapseDrainRetry { drained })
         }
         Outcome::Collapsed(None) => turn.compact_or_end(),
         Outcome::Compacted(Some(view)) => {
-            turn.with_view(view).again(Continue::ReactiveCompactRetry)
+            turn.with_view(view).continue_because(Continue::ReactiveCompactRetry)
         }
         Outcome::Compacted(None) => turn.done(Terminal::PromptTooLong),
         Outcome::ToolsSettled { results, extra, end } => turn.settled(results, extra, end),
@@ -193,7 +193,7 @@ impl Turn<'_> {
         if let Some(why) = self.way_round_without_this_answer(end) {
             self.facts.push(Fact::Dropped);
             return match why {
-                Drop::Again(why) => self.again(why),
+                Drop::Again(why) => self.continue_because(why),
                 Drop::Collapse => self.to(Phase::Collapse),
                 Drop::Compact => self.to(Phase::Compact),
             };
@@ -218,7 +218,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The ways round that throw the answer away, each at most as often as its bound says.
+    /// The reasons to continue that discard the answer, each at most as often as its limit says.
     fn way_round_without_this_answer(&mut self, end: SampleEnd) -> Option<Drop> {
         let (recovery, limits) = (&mut self.state.recovery, self.limits);
         match end {
@@ -295,7 +295,7 @@ impl Turn<'_> {
         }
         self.state.recovery.pauses += 1;
         let attempt = self.state.recovery.pauses;
-        self.again(Continue::PauseResume { attempt })
+        self.continue_because(Continue::PauseResume { attempt })
     }
 
     fn cut_off(mut self) -> Advance {
@@ -305,7 +305,7 @@ impl Turn<'_> {
         self.state.recovery.resumes += 1;
         let attempt = self.state.recovery.resumes;
         self.note(Message::meta(prompt_texts::RESUME));
-        self.again(Continue::MaxOutputTokensRecovery { attempt })
+        self.continue_because(Continue::MaxOutputTokensRecovery { attempt })
     }
 
     fn settled(mut self, results: Vec<Block>, extra: Vec<Message>, end: ToolsEnd) -> Advance {
@@ -350,7 +350,7 @@ impl Turn<'_> {
         self.state.recovery =
             Recovery { fell_back: had.fell_back, cut_calls, ..Recovery::default() };
         self.state.iteration = self.state.iteration.saturating_add(1);
-        self.again(Continue::NextTurn)
+        self.continue_because(Continue::NextTurn)
     }
 
     fn stopped(mut self, verdict: StopVerdict) -> Advance {
@@ -360,7 +360,7 @@ impl Turn<'_> {
             StopVerdict::Arrived if self.is_last_iteration() => self.done(Terminal::MaxTurns),
             StopVerdict::Arrived => {
                 self.state.iteration = self.state.iteration.saturating_add(1);
-                self.again(Continue::Redirected)
+                self.continue_because(Continue::Redirected)
             }
             StopVerdict::Block(_)
                 if self.state.recovery.stop_blocks >= self.limits.max_stop_blocks =>
@@ -370,7 +370,7 @@ impl Turn<'_> {
             StopVerdict::Block(reason) => {
                 self.state.recovery.stop_blocks += 1;
                 self.note(reason);
-                self.again(Continue::StopHookBlocking)
+                self.continue_because(Continue::StopHookBlocking)
             }
             StopVerdict::SpendMore(_) if self.state.recovery.nudges >= self.limits.max_nudges => {
                 self.done(Terminal::Completed)
@@ -378,7 +378,7 @@ impl Turn<'_> {
             StopVerdict::SpendMore(nudge) => {
                 self.state.recovery.nudges += 1;
                 self.note(nudge);
-                self.again(Continue::TokenBudgetContinuation)
+                self.continue_because(Continue::TokenBudgetContinuation)
             }
         }
     }
@@ -398,13 +398,13 @@ impl Turn<'_> {
         Advance { state: State { phase, ..self.state }, facts: self.facts }
     }
 
-    fn again(mut self, why: Continue) -> Advance {
+    fn continue_because(mut self, why: Continue) -> Advance {
         self.facts.push(Fact::Went(why));
         self.state.last = Some(why);
         self.to(Phase::Prepare)
     }
 
-    /// Whatever the way out, the history is valid and the model will know that it was stopped.
+    /// However the turn ends, the history is valid and the model will know that it was stopped.
     fn done(mut self, terminal: Terminal) -> Advance {
         // Calls that were being settled may have run; elsewhere none can have started.
         let why = match self.state.phase {

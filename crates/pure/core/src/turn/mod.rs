@@ -1,4 +1,4 @@
-//! One turn as a value that changes by pure rules.
+//! One turn as a value that pure functions advance.
 
 mod limits;
 mod machine;

@@ -1,4 +1,4 @@
-//! Why the loop went round, and why it ended. Each variant has one name on the wire.
+//! Why the loop continued, and why it ended. Each variant has one name on the wire.
 
 use crate::model::ModelErrorKind;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ pub enum Continue {
     ReactiveCompactRetry,
     /// Cut off at the default output limit: asked again with the higher one.
     MaxOutputTokensEscalate,
-    /// Cut off again: the model is asked to go on.
+    /// Cut off again: the model is asked to continue.
     MaxOutputTokensRecovery {
         attempt: u8,
     },
@@ -29,15 +29,15 @@ pub enum Continue {
     PauseResume {
         attempt: u8,
     },
-    /// The answer held nothing.
+    /// The answer was empty.
     EmptyRetry {
         attempt: u8,
     },
-    /// The provider refused an image: words stand in its place now.
+    /// The provider rejected an image: a text replaces it now.
     ImageDropRetry,
     /// The provider refused replayed thinking: it is left out now.
     ThinkingDropRetry,
-    /// Something arrived that the model is to know before it goes on.
+    /// Something arrived that the model is to know before it continues.
     Redirected,
 }
 
@@ -112,7 +112,7 @@ impl Terminal {
     pub fn words(self) -> &'static str {
         match self {
             Terminal::Completed => "done",
-            Terminal::MaxTurns => "the limit of turns is reached",
+            Terminal::MaxTurns => "the turn limit is reached",
             Terminal::MaxBudget => "the budget does not allow another request",
             Terminal::LedgerFailed => "the budget cannot be checked",
             Terminal::BlockingLimit | Terminal::PromptTooLong => {
@@ -125,8 +125,8 @@ impl Terminal {
             Terminal::Refusal => "the model refused",
             Terminal::ToolDeferred => "a call waits for its answer",
             Terminal::RapidRefill => "the window keeps filling up",
-            Terminal::ModelError(_) => "the model could not be asked",
-            Terminal::StoreFailed => "the session cannot be written",
+            Terminal::ModelError(_) => "the request to the model failed",
+            Terminal::StoreFailed => "the session log cannot be written",
         }
     }
 
@@ -134,22 +134,22 @@ impl Terminal {
     pub fn next_step(self) -> &'static str {
         match self {
             Terminal::Completed => "",
-            Terminal::MaxTurns => "Raise --max-turns, or resume the session to go on.",
+            Terminal::MaxTurns => "Raise --max-turns, or resume the session to continue.",
             Terminal::MaxBudget => {
-                "Raise the budget (--max-budget-usd, or `budget` in the settings) and resume the session to go on."
+                "Raise the budget (--max-budget-usd, or `budget` in the settings) and resume the session to continue."
             }
             Terminal::LedgerFailed => {
-                "Mend what keeps the ledger from being used, or leave the shared budgets out, and resume the session to go on."
+                "Fix the ledger or remove the shared budgets, then resume the session to continue."
             }
             Terminal::BlockingLimit => {
-                "Sum it up with /compact, start a new session, or use a model with a larger window."
+                "Summarize it with /compact, start a new session, or use a model with a larger window."
             }
             Terminal::PromptTooLong => {
                 "The conversation does not fit the model's window. Start a new session, or use a model with a larger window."
             }
             Terminal::MaxOutputTokens => "Ask for the rest in smaller pieces.",
             Terminal::AbortedStreaming | Terminal::AbortedTools => {
-                "Everything done is kept; the session can go on."
+                "Everything done so far is kept; you can continue the session."
             }
             Terminal::StopHookPrevented | Terminal::HookStopped => {
                 "A hook ended the turn; see its message."
@@ -170,10 +170,12 @@ impl Terminal {
                 "Wait a while, then resume the session; nothing was lost."
             }
             Terminal::ModelError(ModelErrorKind::BadRequest) => {
-                "Asking again would not help; nothing was lost."
+                "A retry would not help; nothing was lost."
             }
             Terminal::ModelError(_) => "Resume the session to try again; nothing was lost.",
-            Terminal::StoreFailed => "Make room or repair the disk, then resume the session.",
+            Terminal::StoreFailed => {
+                "Free some disk space or repair the disk, then resume the session."
+            }
         }
     }
 }

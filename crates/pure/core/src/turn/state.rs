@@ -1,4 +1,4 @@
-//! Where a turn stands. The whole state is replaced at each step, never patched from outside.
+//! The state of a turn. The whole state is replaced at each step, never patched from outside.
 
 use super::reason::{Continue, Terminal};
 use crate::context::last_prompt;
@@ -11,7 +11,7 @@ pub struct State {
     /// From 1; one more per tool follow-up.
     pub iteration: u32,
     pub recovery: Recovery,
-    /// Why we are here again.
+    /// Why the loop continued.
     pub last: Option<Continue>,
 }
 
@@ -55,7 +55,7 @@ impl State {
         }
     }
 
-    /// A turn that goes on where its log ends: the calls of the last answer are settled first.
+    /// A turn that continues where its log ends: the calls of the last answer are settled first.
     pub fn resume(view: View) -> Self {
         let calls_open = !view.open_calls().is_empty();
         let since = last_prompt(&view).unwrap_or(0);

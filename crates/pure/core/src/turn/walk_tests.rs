@@ -342,7 +342,7 @@ fn a_forgotten_iteration_is_found_as_a_cycle() {
     assert!(walk(SMALL, &faulty).expect_err("iteration").starts_with("cycle: "));
 }
 
-/// An item that is not gone once it was delivered would be delivered for ever.
+/// An item that is not gone once it was delivered would be delivered forever.
 #[test]
 fn an_arrival_that_is_never_used_up_is_found_as_a_cycle() {
     let faulty = |state: State, outcome: Outcome, limits: &Limits| {

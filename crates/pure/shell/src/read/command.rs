@@ -214,7 +214,7 @@ impl ScriptReader<'_> {
             Some(name) if !strict && !name.contains(['$', '*', '?', '[', '{', '~', '=']) => {
                 Ok(name.to_owned())
             }
-            _ => Err(ambiguous("a name that is none")),
+            _ => Err(ambiguous("an invalid name")),
         }
     }
 }

@@ -146,13 +146,13 @@ impl<'a> ScriptReader<'a> {
     pub(super) fn unexpected(&self) -> Opaque {
         match self.rest().chars().next() {
             None => Opaque::Syntax("it ends too early".into()),
-            Some('\n') => Opaque::Syntax("a line end where none may be".into()),
+            Some('\n') => Opaque::Syntax("an unexpected line end".into()),
             Some(first) if is_meta(first as u8) && first.is_ascii() => {
-                Opaque::Syntax(format!("'{first}' where none may be"))
+                Opaque::Syntax(format!("an unexpected '{first}'"))
             }
             Some(_) => {
                 let word: String = self.bare_word().chars().take(40).collect();
-                Opaque::Syntax(format!("'{word}' where it may not be"))
+                Opaque::Syntax(format!("an unexpected '{word}'"))
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! It reads each level by itself, with the substitutions in it masked, so every byte is read once. It is recursive and
 //! backtracks, so a hostile text could exhaust the stack or the clock. Before it runs, everything that could make it
-//! nest or try again is counted; beyond the bounds a text is opaque. Only this folder knows the parser crate.
+//! nest or try again is counted; beyond the bounds a text is opaque. Only this directory knows the parser crate.
 
 mod shape;
 

@@ -109,7 +109,7 @@ impl Walker<'_> {
                 // `( ( x ) )` is taken for `((x))`; to bash it is a subshell in a subshell.
                 let mut start = self.text.chars().skip(arithmetic.loc.start.index);
                 if (start.next(), start.next()) != (Some('('), Some('(')) {
-                    return Err(Opaque::Ambiguous("parentheses that are no arithmetic".into()));
+                    return Err(Opaque::Ambiguous("parentheses that are not arithmetic".into()));
                 }
                 self.expression("((", Some(&arithmetic.expr));
             }

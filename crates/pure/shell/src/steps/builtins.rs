@@ -73,7 +73,7 @@ fn change_folder(words: &[Word]) -> StepVerdict {
     moving(to.map(Move::To))
 }
 
-/// `pushd DIR` and `popd`; all their options turn the stack or leave the folder alone.
+/// `pushd DIR` and `popd`; all their options turn the stack or leave the directory alone.
 fn stacked(name: &str, words: &[Word]) -> StepVerdict {
     moving(match (name, words) {
         ("popd", []) => Some(Move::Pop),
@@ -82,7 +82,7 @@ fn stacked(name: &str, words: &[Word]) -> StepVerdict {
     })
 }
 
-/// Not `-`, which is the folder before.
+/// Not `-`, which is the directory before.
 fn target(word: &Word) -> Option<String> {
     let to = word.literal()?;
     (!to.is_empty() && !to.starts_with('-')).then(|| options::written(to))
@@ -93,7 +93,7 @@ fn moving(to: Option<Move>) -> StepVerdict {
         Some(to) => StepVerdict { moves: Some(to), ..StepVerdict::reads(Vec::new()) },
         None => StepVerdict {
             moves: Some(Move::Unknown),
-            ..StepVerdict::careful("it is not known which folder it changes to", None)
+            ..StepVerdict::careful("it is not known which directory it changes to", None)
         },
     }
 }

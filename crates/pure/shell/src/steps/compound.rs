@@ -17,7 +17,7 @@ pub(super) fn walk(walk: &mut StepWalk, body: &Compound, at: WalkPosition) {
         Compound::If { branches, otherwise } => branched(walk, branches, otherwise.as_ref(), inner),
         Compound::While { until, condition, body } => {
             if is_constant(condition, *until) {
-                walk.doubt("a loop has no end of its own");
+                walk.doubt("a loop may never end");
             }
             looped(walk, |walk| {
                 walk.script(condition, inner);
@@ -174,7 +174,7 @@ fn counted(
         }
     }
     if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
-        walk.doubt("a loop has no end of its own");
+        walk.doubt("a loop may never end");
     }
     looped(walk, |walk| walk.script(body, inner));
     walk.numbers.forget(numbers);

@@ -1,4 +1,4 @@
-//! Where copied, moved and linked files land: in a folder they keep the last part of their name.
+//! Where copied, moved and linked files land: in a directory they keep the last part of their name.
 
 use super::inner_commands::caution;
 use super::judge::StepVerdict;
@@ -38,8 +38,8 @@ pub(super) fn of(name: &str, words: &[Word]) -> Landing {
         return landing;
     }
     if let Some(at) = recursive {
-        let why = format!("{name} takes all that is in a folder");
-        // What is in a folder may become protected where it lands in a hidden one.
+        let why = format!("{name} covers everything in a directory");
+        // What is in a directory may become protected where it lands in a hidden one.
         let hidden = operands.iter().any(|(_, word)| may_be_hidden(word));
         let concern = if hidden { Concern::Other } else { Concern::Writes };
         landing.cautions.push(caution(at + 1, why).about(concern));
@@ -72,7 +72,7 @@ impl Landing {
         let all = matches!(last, "." | ".." | "") || last.trim_start_matches(options::HOME) == "~";
         let hidden = matches!(word, Word::Glob(_)) && last.starts_with(['.', '[', '\\', '(']);
         if all || hidden {
-            let why = format!("what of {text} lands there is not known");
+            let why = format!("it is unclear what {text} writes there");
             self.cautions.push(caution(at, why.replace(options::HOME, "")));
         }
         let wild = matches!(word, Word::Glob(_)) && last.contains(['*', '?', '[']);
@@ -89,7 +89,7 @@ struct DestinationSplit<'a> {
     operands: Vec<(usize, &'a Word)>,
     /// The place of the option.
     recursive: Option<usize>,
-    /// `install -d`: every operand is a folder to make.
+    /// `install -d`: every operand is a directory to make.
     makes: bool,
 }
 
@@ -139,7 +139,7 @@ fn is_recursive(option: &str) -> bool {
     }
 }
 
-/// The folder of `-t` as far as it is glued to it.
+/// The directory of `-t` as far as it is glued to it.
 fn target(option: &str) -> Option<&str> {
     match option.strip_prefix("--") {
         Some(long) => {

@@ -1,4 +1,4 @@
-//! Copies into folders, and what they touch.
+//! Copies into directories, and what they touch.
 
 use super::super::notation_tests::shown;
 use super::super::steps;

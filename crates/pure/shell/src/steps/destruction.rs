@@ -14,7 +14,7 @@ pub(super) fn check(name: &str, words: &[Word], folder: Option<&[String]>) -> Op
             let target = operands.find(|word| is_everything(word, folder))?;
             let what = match name {
                 "rm" => "deletes",
-                _ => "changes the rights of",
+                _ => "changes the permissions of",
             };
             Some(format!("it {what} everything below {}", shown(target)))
         }
@@ -42,7 +42,7 @@ const ALL: &[&str] = &[
 /// Words before a program that leave it what it is.
 const BEFORE: &[&str] = &["sudo", "doas", "env", "command", "nice", "exec"];
 
-/// find that deletes all it finds from the root or the home folder on. `words` are those behind the program.
+/// find that deletes all it finds from the root or the home directory on. `words` are those behind the program.
 pub(super) fn find(words: &[Word], folder: Option<&[String]>) -> Option<String> {
     let is_option = |word: &Word| matches!(word.literal(), Some("-H" | "-L" | "-P"));
     let from = words.iter().take_while(|word| is_option(word)).count();
@@ -77,7 +77,7 @@ fn deletes_all(tests: &[Word]) -> bool {
             }
             "-type" | "-mindepth" => 2,
             "-name" | "-iname" | "-path" | "-ipath" | "-wholename" if value == Some("*") => 2,
-            // Whoever deletes folders goes deeper without it.
+            // Whoever deletes directories goes deeper without it.
             "-maxdepth" => {
                 shallow = true;
                 2
@@ -142,7 +142,7 @@ fn operands(words: &[Word]) -> impl Iterator<Item = &Word> {
     })
 }
 
-/// The root, the home folder, or all that is in one of them.
+/// The root, the home directory, or all that is in one of them.
 fn is_everything(word: &Word, folder: Option<&[String]>) -> bool {
     match word {
         Word::Literal(path) => is_top(path, folder),
@@ -179,7 +179,7 @@ fn is_top(path: &str, folder: Option<&[String]>) -> bool {
     if path.starts_with('/') {
         return is_root(path);
     }
-    // Relative, after a change of folder to a place that is known.
+    // Relative, after a change of directory to a place that is known.
     let stays = path.split('/').all(|part| matches!(part, "" | "."));
     let at = folder.and_then(|folder| folder.last());
     let top = at.is_some_and(|at| is_root(at) || matches!(at.as_str(), "~" | "~/"));

@@ -96,7 +96,7 @@ struct FindExpression<'a> {
     /// The place of `-exec`, and the command behind it.
     starts: Vec<(usize, &'a [Word])>,
     misses: Vec<Miss>,
-    /// All it finds are plain files below one folder: then the folder.
+    /// All it finds are plain files below one directory: then the directory.
     plain: Option<String>,
 }
 
@@ -131,7 +131,7 @@ impl StepWalk {
         }
     }
 
-    /// The command reads files below the folder, each by a name that begins with the folder's.
+    /// The command reads files below the directory, each by a name that begins with the directory's.
     fn shows(
         &mut self,
         index: usize,
@@ -222,7 +222,7 @@ fn plain_below(words: &[Word]) -> Option<String> {
 }
 
 impl FindExpression<'_> {
-    /// The folder, where the command only reads what is found below it. Of all but plain files links are followed.
+    /// The directory, where the command only reads what is found below it. Of all but plain files links are followed.
     fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<(String, TouchKind)> {
         let option = words.get(at).and_then(Word::literal);
         let name = command.first().and_then(Word::literal)?;
@@ -290,7 +290,7 @@ fn end_of(words: &[Word], from: usize) -> usize {
     (from..words.len()).find(ends).unwrap_or(words.len())
 }
 
-/// The one folder below which it looks, following no links.
+/// The one directory below which it looks, following no links.
 fn one_folder(words: &[Word]) -> Option<String> {
     let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
     let first = texts.get(1).copied().unwrap_or_default();
@@ -306,7 +306,7 @@ fn one_folder(words: &[Word]) -> Option<String> {
     (!follows && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
 }
 
-/// The folders, where it prints names below them and does nothing else; true if each ends with a zero byte.
+/// The directories, where it prints names below them and does nothing else; true if each ends with a zero byte.
 pub(super) fn prints_names(words: &[Word]) -> Option<(Vec<String>, bool)> {
     let found = read(words);
     let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
@@ -331,7 +331,7 @@ pub(super) fn prints_names(words: &[Word]) -> Option<(Vec<String>, bool)> {
 /// Hidden files that rules are written for. A pattern of find matches them like any other name.
 const HIDDEN: [&str; 4] = [".env", ".env.local", ".env.production", ".envrc"];
 
-/// Files that its tests ask for by name, as if they lay in the folders themselves.
+/// Files that its tests ask for by name, as if they lay in the directories themselves.
 pub(super) fn named_files(words: &[Word], folders: &[String]) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for pair in words.windows(2) {

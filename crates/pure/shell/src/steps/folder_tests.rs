@@ -1,4 +1,4 @@
-//! The folders in which a command may run.
+//! The directories in which a command may run.
 
 use super::steps;
 use ostler_policy::script::Word;
@@ -84,7 +84,7 @@ fn everything_in_the_command_is_seen_in_each_folder() {
     let cats = found.steps.iter().filter(|step| step.words.len() == 2 && step.inside.is_some());
     assert_eq!(cats.count(), 2);
     assert!(steps("cd a; f=x; cat \"$f\"").only_reads(), "one assignment, seen in two folders");
-    // Folders in folders are bounded.
+    // Directories in directories are bounded.
     let deep = "echo $(cd a; ".repeat(30) + "ls" + &")".repeat(30);
     assert!(!steps(&deep).doubts.is_empty());
 }

@@ -1,11 +1,11 @@
-//! The folders a command may run in: after `cd a; …` the one it was in, if that failed, or the other.
+//! The directories a command may run in: after `cd a; …` the one it was in, if that failed, or the other.
 
-/// Changes of folder that are kept in mind.
+/// Changes of directory that are kept in mind.
 const MAX_CHANGES: usize = 16;
-/// Folders that a command may be in. Beyond that it is not known.
+/// Directories that a command may be in. Beyond that it is not known.
 const MAX_PLACES: usize = 4;
 
-/// One folder, and the stack of `pushd`.
+/// One directory, and the stack of `pushd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FolderPlace {
     /// As in `Step::folder`.
@@ -13,7 +13,7 @@ struct FolderPlace {
     stack: Vec<Vec<String>>,
 }
 
-/// What a command does to the folder of the shell, if it succeeds.
+/// What a command does to the directory of the shell, if it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     To(String),
@@ -24,7 +24,7 @@ pub(super) enum Move {
     Unknown,
 }
 
-/// Every folder the shell may be in. None: that is not known.
+/// Every directory the shell may be in. None: that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Folders(Option<Vec<FolderPlace>>);
 
@@ -45,7 +45,7 @@ impl Folders {
         }
     }
 
-    /// The folder, where there is only one.
+    /// The directory, where there is only one.
     pub(super) fn only(&self) -> Option<&Vec<String>> {
         match self.0.as_deref() {
             Some([place]) => Some(&place.changes),

@@ -39,7 +39,7 @@ pub(super) fn on(words: &[Word]) -> Vec<Caution> {
             ("clippy" | "rustc", Some(rest)) if rest.len() > 1 && is_lint(rest) => {}
             ("clippy" | "rustc", Some(rest)) if rest.len() == 1 && is_lint(value) => at += 1,
             ("fmt", _) if matches!(word, "--check" | "-l" | "-v" | "-q") => {}
-            _ => found.push(caution(at, format!("{word} is handed on to another program"))),
+            _ => found.push(caution(at, format!("{word} is passed on to another program"))),
         }
         at += 1;
     }

@@ -66,7 +66,7 @@ impl Globals {
                     at += 1;
                     match words.get(at).and_then(Word::literal) {
                         Some(folder) => self.folder.push(options::written(folder)),
-                        None => self.caution("git -C leads to a folder that is not known"),
+                        None => self.caution("git -C leads to an unknown directory"),
                     }
                 }
                 "-P" | "--no-pager" | "--no-optional-locks" | "--literal-pathspecs" => {}
@@ -326,7 +326,7 @@ fn leaves_out(text: &str) -> bool {
     })
 }
 
-/// git matches patterns itself, across folders.
+/// git matches patterns itself, across directories.
 fn pathspec(at: usize, word: &Word) -> Result<Named, Miss> {
     let text = match word {
         Word::Literal(text) => text.as_str(),

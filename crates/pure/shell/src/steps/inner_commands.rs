@@ -12,7 +12,7 @@ use ostler_policy::{Act, Caution, Concern, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
 const MAX_NESTED: usize = 1024 * 1024;
-/// Folders whose programs are the system's.
+/// Directories whose programs are the system's.
 const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"];
 
 impl StepWalk {
@@ -103,7 +103,7 @@ impl StepWalk {
     pub(super) fn text(&mut self, index: usize, text: &str) -> bool {
         self.nested += text.len();
         if self.wraps >= MAX_WRAPS || self.nested > MAX_NESTED {
-            self.doubt("texts hold texts deeper than is looked at");
+            self.doubt("texts are nested too deep");
             return false;
         }
         match super::read(text) {
@@ -316,7 +316,8 @@ impl StepWalk {
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {
-            let why = "git is started in a way that does not keep it from running what a repository names";
+            let why =
+                "git is started in a way that cannot be kept from running what a repository names";
             verdict.git = false;
             verdict.effect = Effect::Unknown(why.into());
             // A rule on git was not meant to let a repository choose what runs.

@@ -20,13 +20,13 @@ pub(super) struct StepVerdict {
     pub(super) cautions: Vec<Caution>,
     pub(super) git: bool,
     pub(super) normal: Vec<Word>,
-    /// Folders it changes to for itself.
+    /// Directories it changes to for itself.
     pub(super) folder: Vec<String>,
     /// Why it makes other names of the text mean something else.
     pub(super) shadows: Option<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
-    /// It changes the folder of the shell.
+    /// It changes the directory of the shell.
     pub(super) moves: Option<Move>,
 }
 
@@ -183,7 +183,7 @@ fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<StepV
     Some(StepVerdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
 }
 
-/// Of two folders diff reads the files, and follows links.
+/// Of two directories diff reads the files, and follows links.
 fn compared(named: Vec<Named>) -> Vec<Touch> {
     let mut touches = Vec::new();
     for Named { path, kind } in named {

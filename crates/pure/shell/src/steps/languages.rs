@@ -125,10 +125,10 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
     let refused =
         ["system", "getline", "@", "ARGV", "ARGC", "ENVIRON", "SYMTAB", "FUNCTAB", "PROCINFO"];
     if let Some(found) = refused.iter().find(|word| program.contains(*word)) {
-        return Err(format!("a program of awk with {found} can do more than print"));
+        return Err(format!("an awk program with {found} can do more than print"));
     }
     if program.replace("||", "").contains('|') {
-        return Err("a program of awk with | runs another".into());
+        return Err("an awk program with | runs another program".into());
     }
     if !program.contains('>') || !program.contains("print") {
         return Ok(());
@@ -148,7 +148,7 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
         }
     }
     match inside || quoted || program.contains(['\\', '#']) {
-        true => Err("a program of awk with > can write a file".into()),
+        true => Err("an awk program with > can write a file".into()),
         false => Ok(()),
     }
 }
@@ -227,7 +227,7 @@ fn jq_only_reads(program: &str) -> Result<(), String> {
             name.push(c);
         } else if !name.is_empty() {
             if ahead != '.' && refused.contains(&name.as_str()) {
-                return Err(format!("a program of jq with {name} reads more than its files"));
+                return Err(format!("a jq program with {name} reads more than its files"));
             }
             name.clear();
         }

@@ -1,6 +1,6 @@
 //! Names of files that a pipeline prints for `xargs`: `find src -name '*.rs' | xargs wc -l`.
 //!
-//! Which files they are only the disk knows. But they lie below folders that the text names, and whoever looks up a
+//! Which files they are only the disk knows. But they lie below directories that the text names, and whoever looks up a
 //! [`TouchKind::Listed`] makes sure that the names are plain words and where links among them lead.
 
 use super::walk::StepWalk;
@@ -8,7 +8,7 @@ use crate::options;
 use ostler_policy::script::*;
 use ostler_policy::{Act, Effect, Touch, TouchKind};
 
-/// What a stage of a pipeline prints: names below these folders.
+/// What a stage of a pipeline prints: names below these directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
     pub(super) folders: Vec<String>,
@@ -18,7 +18,8 @@ pub(super) struct Listing {
     pub(super) named: Vec<String>,
 }
 
-/// Programs that read the files they are given. Judged by their tables as ever, with the folder in place of the names.
+/// Programs that read the files they are given. Judged by their tables as ever, with the directory in place of the
+/// names.
 const READERS: &[&str] = &[
     "cat",
     "head",
@@ -92,7 +93,7 @@ fn is_filter(words: &[&str]) -> bool {
         if !pattern.starts_with('-') && options.iter().all(|word| is_cluster(word, "viEFwxP")))
 }
 
-/// `grep -rl x src`. Without a folder it would print names as they are.
+/// `grep -rl x src`. Without a directory it would print names as they are.
 fn searched(words: &[&str]) -> Option<Listing> {
     let (options, operands): (Vec<&str>, Vec<&str>) =
         words.iter().partition(|word| word.starts_with('-'));
@@ -191,7 +192,7 @@ impl StepWalk {
         true
     }
 
-    /// The command is given names below the folders, which stand for them among its words.
+    /// The command is given names below the directories, which stand for them among its words.
     pub(super) fn reads_below(
         &mut self,
         index: usize,

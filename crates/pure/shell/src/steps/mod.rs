@@ -97,7 +97,7 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
         walk.doubt("there is no command in it");
     }
     if is_too_long(text) {
-        walk.doubt("it is longer than can be allowed unseen");
+        walk.doubt("it is too long to be allowed without asking");
     }
     walk.finish(text)
 }

@@ -44,7 +44,7 @@ impl StepWalk {
 }
 
 impl StepVerdict {
-    /// A number is a file, a folder or a host to it; which one is not known.
+    /// A number is a file, a directory or a host to it; which one is not known.
     pub(super) fn names_number(&self) -> bool {
         let paths = self.touches.iter().map(|touch| &touch.path);
         let moves = match &self.moves {

@@ -60,7 +60,7 @@ impl Shadows {
     pub(super) fn apply(&self, steps: &mut [Step]) {
         for step in steps {
             if !self.functions.is_empty() {
-                // A call of one may change the folder.
+                // A call of one may change the directory.
                 step.folder = None;
             }
             let Some(name) = step.compared().first().and_then(|word| word.literal()) else {
@@ -70,12 +70,12 @@ impl Shadows {
             let why = if self.functions.iter().any(|function| function == name) {
                 format!("{name} is a function of this text")
             } else if let Some(why) = &self.everything {
-                format!("{name} may not be what it is called: {why}")
+                format!("{name} may be a different program: {why}")
             } else if let Some(why) = &self.sourced {
                 if self.variables.is_empty() {
                     concern = Concern::Code;
                 }
-                format!("{name} may not be what it is called: {why}")
+                format!("{name} may be a different program: {why}")
             } else if let (false, Some(variable)) =
                 (BUILTINS.contains(&name), self.variables.first())
             {

@@ -181,9 +181,7 @@ impl Careful {
         });
         literals
             .filter(|(_, text)| self.is_careful(text))
-            .map(|(at, text)| {
-                caution(at, format!("{text} makes {name} do more than its name says"))
-            })
+            .map(|(at, text)| caution(at, format!("{text} makes {name} do more than usual")))
             .collect()
     }
 

@@ -152,7 +152,7 @@ fn only_edits(script: &str) -> Result<(), String> {
         match command {
             '{' => depth += 1,
             '}' => {
-                depth = depth.checked_sub(1).ok_or("a brace too many")?;
+                depth = depth.checked_sub(1).ok_or("an extra brace")?;
                 rest.ended()?;
             }
             '#' => rest.skip(|c| c != '\n'),

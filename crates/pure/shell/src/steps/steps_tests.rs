@@ -368,7 +368,7 @@ fn doubts_and_suspects() {
         assert!(!steps(text).doubts.is_empty(), "{text}");
     }
     let long = format!("ls {}", "a".repeat(10_000));
-    assert_eq!(steps(&long).doubts, ["it is longer than can be allowed unseen"]);
+    assert_eq!(steps(&long).doubts, ["it is too long to be allowed without asking"]);
     assert!(steps("ls").suspects.is_empty());
     let suspects = steps("eval \"$x\"; s'u'do 'id -u'; ls {a,rm}").suspects;
     for word in ["sudo", "id", "-u", "rm", "eval", "id -u"] {

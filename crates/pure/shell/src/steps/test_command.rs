@@ -49,7 +49,7 @@ fn unary(operator: &str, operand: &Word) -> Touches {
         "-n" | "-z" => Ok(Vec::new()),
         "-t" => match operand.literal() {
             Some("0" | "1" | "2") => Ok(Vec::new()),
-            _ => Err(Miss::at(1, "a descriptor that is not known")),
+            _ => Err(Miss::at(1, "an unknown descriptor")),
         },
         _ if is_file_operator(operator) => file(operand).map(|touch| vec![touch]),
         _ => Err(Miss::at(0, format!("{operator} may evaluate what it is given"))),
@@ -116,7 +116,7 @@ impl TestReader<'_> {
 
     fn any(&mut self, depth: usize) -> Result<(), Miss> {
         if depth > MAX_PARENTHESES {
-            return Err("it nests too deep".into());
+            return Err("it is nested too deep".into());
         }
         loop {
             self.one(depth)?;

@@ -1,4 +1,4 @@
-//! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
+//! The walk through a script: lists, pipelines and simple commands, and the directory each of them runs in.
 
 use super::folders::{Folders, Move};
 use super::integer_variables::Numbers;
@@ -34,7 +34,7 @@ pub(super) struct StepWalk {
     pub(super) shadows: Shadows,
     /// Where the shell may be at this point of the text.
     pub(super) folder: Folders,
-    /// The same command is looked at again, in another folder.
+    /// The same command is looked at again, in another directory.
     again: bool,
     pub(super) bindings: Bindings,
     pub(super) numbers: Numbers,
@@ -42,7 +42,7 @@ pub(super) struct StepWalk {
     pub(super) loops: Vec<String>,
     /// What the stage before this one in a pipeline prints, as far as it is known.
     pub(super) fed: Vec<String>,
-    /// The same, where it is names of files below known folders.
+    /// The same, where it is names of files below known directories.
     pub(super) listing: Option<Listing>,
     level: usize,
     pub(super) wraps: usize,
@@ -116,7 +116,7 @@ impl StepWalk {
         self.numbers.forget(numbers);
     }
 
-    /// Runs in a shell of its own: it changes folder for itself only.
+    /// Runs in a shell of its own: it changes directory for itself only.
     pub(super) fn apart(&mut self, work: impl FnOnce(&mut Self)) {
         let folder = self.folder.clone();
         work(self);
@@ -128,7 +128,7 @@ impl StepWalk {
         self.pipeline(&item.first, at);
         self.keep_constant(&item.first);
         let after_first = self.folder.clone();
-        // Wherever it may be while this runs: a change of folder can fail, and what follows can be skipped.
+        // Wherever it may be while this runs: a change of directory can fail, and what follows can be skipped.
         let mut all = before.or(&after_first);
         for (index, (join, pipeline)) in item.rest.iter().enumerate() {
             match join {
@@ -181,10 +181,10 @@ impl StepWalk {
             self.listing = None;
         }
         if self.level >= MAX_LEVEL {
-            return self.doubt("it nests deeper than is looked at");
+            return self.doubt("it is nested too deep");
         }
         if self.steps.len() > MAX_STEPS {
-            return self.doubt("it has more commands than are looked at");
+            return self.doubt("it has too many commands");
         }
         self.level += 1;
         match stage {
@@ -218,7 +218,7 @@ impl StepWalk {
         self.steps.len() - 1
     }
 
-    /// A command that may run in several folders is a step in each.
+    /// A command that may run in several directories is a step in each.
     pub(super) fn in_each_folder(&mut self, mut work: impl FnMut(&mut Self)) {
         let (before, again) = (self.folder.clone(), self.again);
         let mut after: Option<Folders> = None;

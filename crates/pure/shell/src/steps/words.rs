@@ -157,8 +157,8 @@ impl Bindings {
         chosen.iter().map(variant).collect()
     }
 
-    /// The words with quotes around loop variables over patterns, and the folders whose names these stand for. As long as
-    /// the names there are plain words, the quotes make no difference. None if there is no such variable.
+    /// The words with quotes around loop variables over patterns, and the directories whose names these stand for. As
+    /// long as the names there are plain words, the quotes make no difference. None if there is no such variable.
     pub(super) fn quoted(&self, words: &[Word]) -> Option<(Vec<Word>, Vec<String>)> {
         let mut folders: Vec<String> = Vec::new();
         let mut quoted = words.to_vec();
@@ -185,7 +185,7 @@ impl Bindings {
     }
 }
 
-/// The last folder of a plain pattern that is spelled out.
+/// The last directory of a plain pattern that is spelled out.
 fn listed_below(pattern: &str) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./+,@*?".contains(c);
     let fixed: Vec<&str> =
@@ -204,7 +204,7 @@ fn is_option(before: &str, after: &str) -> bool {
     dashed && after.starts_with([' ', '\t'])
 }
 
-/// A word that is known after all: the home folder, the working directory, or a loop variable stands in it.
+/// A word that is known after all: the home directory, the working directory, or a loop variable stands in it.
 pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
     let Word::Dynamic { parts, source, .. } = word else { return word.clone() };
     // An element of an array is not the variable.
@@ -268,11 +268,11 @@ impl StepWalk {
     pub(super) fn word(&mut self, word: &Word, at: WalkPosition) {
         match word {
             Word::Literal(text) | Word::Glob(text) if text.contains(HOME) => {
-                self.doubt("a word holds a character that cannot be in one");
+                self.doubt("a word contains an invalid character");
             }
             Word::Literal(_) | Word::Glob(_) => {}
             Word::Dynamic { why, source, parts } if parts.is_empty() => {
-                self.doubt(format!("{} is {}, which is not looked into", shown(source), why.name()))
+                self.doubt(format!("{} is {}, which is not analysed", shown(source), why.name()))
             }
             Word::Dynamic { parts, source, .. } => {
                 parts.iter().for_each(|part| self.part(part, source, at))

@@ -93,7 +93,7 @@ impl StepWalk {
             return self.unknown(index, "it starts no command that is in the text", None);
         }
         if self.wraps >= MAX_WRAPS {
-            self.doubt("commands start commands deeper than is looked at");
+            self.doubt("commands are nested too deep");
             return self.unknown(index, "what it starts was not looked at", None);
         }
         self.wraps += 1;

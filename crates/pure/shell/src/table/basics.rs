@@ -1,4 +1,4 @@
-//! Programs that print, wait, or look at files and folders.
+//! Programs that print, wait, or look at files and directories.
 
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};

@@ -1,5 +1,5 @@
 //! Subcommands of git that show branches, objects and their history. The contract of
-//! [`GIT_OVERRIDES`](crate::GIT_OVERRIDES) holds for them.
+//! [`GIT_OVERRIDES`](crate::GIT_OVERRIDES) applies to them.
 
 use crate::table::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};

@@ -1,4 +1,4 @@
-//! Programs that show folders, links, the machine and the user, and programs that calculate.
+//! Programs that show directories, links, the machine and the user, and programs that calculate.
 
 use super::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued};

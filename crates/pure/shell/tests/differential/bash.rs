@@ -1,4 +1,4 @@
-//! Running lines under bash in a throw-away folder, writing down what is called with which words.
+//! Running lines under bash in a throw-away directory, writing down what is called with which words.
 
 use crate::feed::fed;
 use std::os::unix::fs::PermissionsExt;

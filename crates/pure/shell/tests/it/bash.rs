@@ -20,7 +20,7 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// Runs `script` in an empty folder with nothing on its `PATH`, and feeds it the texts, each ended by NUL.
+/// Runs `script` in an empty directory with nothing on its `PATH`, and feeds it the texts, each ended by NUL.
 fn bash(dir: &Path, script: &str, texts: &[String]) -> Vec<String> {
     let mut command = Command::new("/bin/bash");
     command.args(["--norc", "--noprofile", "-c", script]).current_dir(dir).env_clear();

@@ -1,4 +1,4 @@
-//! What holds for every text, however its parts are joined and spelled.
+//! What applies to every text, however its parts are joined and spelled.
 
 use crate::samples::{HARMLESS, UNPROVED, is_harmless, only_reads};
 use ostler_policy::{Commands, Step};

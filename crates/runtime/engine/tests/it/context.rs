@@ -275,7 +275,7 @@ async fn a_window_that_keeps_filling_up_ends_the_turn() {
     assert_eq!(boundaries(&rig).len(), 3);
 }
 
-/// What is said again after every summary leaves no room: none is asked for, and that is said once in a turn.
+/// What is repeated after every summary leaves no room: none is asked for, and that is said once in a turn.
 #[tokio::test(start_paused = true)]
 async fn what_would_not_make_room_is_not_paid_for() {
     let full = Usage { input: 175_000, output: 10, ..Usage::default() };
@@ -305,7 +305,7 @@ async fn what_would_not_make_room_is_not_paid_for() {
     }
 }
 
-/// Said again before everything else after each summary.
+/// Repeated before everything else after each summary.
 struct Rules(String);
 
 impl Carried for Rules {
@@ -376,7 +376,7 @@ async fn hooks_hear_of_a_summary() {
     assert!(heard.len() == 2 && told(&heard[1]), "{heard:?}");
 }
 
-/// Whatever append fails, the log holds the old or the new history, and the next process goes on from it.
+/// Whatever append fails, the log holds the old or the new history, and the next process continues from it.
 #[tokio::test(start_paused = true)]
 async fn a_compaction_that_cannot_be_written_leaves_the_old_history() {
     let script = || {
@@ -432,7 +432,7 @@ async fn somebody_asks_for_it() {
     assert_eq!(rig.agent.journal.conversation().1, 3, "turns are still counted");
 }
 
-/// With a task budget the model is asked to go on, until it has used it or has nothing more to say.
+/// With a task budget the model is asked to continue, until it has used it or has nothing more to say.
 #[tokio::test(start_paused = true)]
 async fn a_task_budget_keeps_the_model_going() {
     let say = |output| {

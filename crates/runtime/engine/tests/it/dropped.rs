@@ -1,4 +1,4 @@
-//! Answers that are thrown away leave no trace but their price.
+//! Answers that are discarded leave no trace but their price.
 
 use crate::{lines, until_so};
 use ostler_core::message::Block;
@@ -114,7 +114,7 @@ async fn a_dropped_answer_as_the_reader_and_the_log_see_it() {
     "#);
 }
 
-/// A reader of a dropped answer that would run for ever is stopped with it, and the turn goes on.
+/// A reader of a dropped answer that would run forever is stopped with it, and the turn continues.
 #[tokio::test(start_paused = true)]
 async fn a_hanging_call_of_a_dropped_answer_is_stopped() {
     let (model, script) = live();

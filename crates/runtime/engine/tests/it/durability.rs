@@ -142,7 +142,7 @@ async fn a_tool_writes_its_snapshot_before_it_acts() {
 }
 
 /// For every n, once and from then on: the turn ends as it must, nothing changes the world after the failure, every
-/// beginning of the log is a valid conversation (a law of every run), and the session can go on.
+/// beginning of the log is a valid conversation (a law of every run), and the session can continue.
 async fn fails_at(fault: LogFault) {
     let rig = busy().fault(fault).build();
     let events = rig.turn("go").await;

@@ -8,7 +8,7 @@ use ostler_testkit::{
     FakeApprover, FakeTool, Script, TestAgent, TestBlobs, calls, finished, says, trace,
 };
 
-/// B31: the turn goes on, the call is answered, and calls that waited for it run.
+/// B31: the turn continues, the call is answered, and calls that waited for it run.
 #[tokio::test(start_paused = true)]
 async fn a_panicking_tool_is_a_result() {
     let rig = TestAgent::new()
@@ -186,7 +186,7 @@ async fn calls_in_an_answer_that_claims_to_end_are_run() {
     assert_eq!(rig.timeline.began(), ["w1"]);
 }
 
-/// Nothing of a refused answer runs that changes anything; its calls are answered, so that the session can go on.
+/// Nothing of a refused answer runs that changes anything; its calls are answered, so that the session can continue.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_runs_nothing() {
     let refusal = StopReason::Refusal { category: Some("cyber".into()), explanation: None };
@@ -280,7 +280,7 @@ async fn a_large_result_is_spilled() {
             if full { vec![] } else { vec![SIZE] }
         );
         assert_eq!(text.contains("/spills/0"), !full);
-        assert_eq!(text.contains("could not be kept"), full);
+        assert_eq!(text.contains("could not be stored"), full);
         assert!(trace(&events).len() < 10_000);
     }
 }

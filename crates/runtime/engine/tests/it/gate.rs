@@ -38,8 +38,8 @@ async fn a_denied_call_is_told_why_and_does_not_run() {
         .build();
     let events = rig.turn("go").await;
     insta::assert_snapshot!(lines(&events, &["finished", "end"]).join("\n"), @r#"
-    finished denied w1 error "Permission refused: the deny rule Write(./secret/**) covers it. Nothin…"
-    finished denied f1 error "Permission refused: the deny rule Fetch covers it. Nothing was run. Go…"
+    finished denied w1 error "Permission denied: the deny rule Write(./secret/**) covers it. Nothing…"
+    finished denied f1 error "Permission denied: the deny rule Fetch covers it. Nothing was run. Con…"
     finished w2 ok "echo {"path":"/ws/open"}"
     end completed "done" iterations=2 calls=1 in=200 out=20 cost=0.000900 denied=w1,f1
     "#);
@@ -74,7 +74,7 @@ async fn yes_no_and_the_reasons_are_recorded() {
     let mut results = lines(&events, &["finished"]);
     results.sort();
     insta::assert_snapshot!(results.join("\n"), @r#"
-    finished denied w2 error "Permission refused: not in this folder. Nothing was run. Go on without…"
+    finished denied w2 error "Permission denied: not in this folder. Nothing was run. Continue witho…"
     finished f1 ok "echo {}"
     finished w1 ok "echo {"path":"/ws/a"}"
     "#);
@@ -204,12 +204,12 @@ async fn modes_refuse_without_asking() {
     let (began, asked, denied) = run(Mode::Plan).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r", ""));
     insta::assert_snapshot!(denied, @r#"
-    finished denied w error "Permission refused: plan mode changes nothing. Nothing was run. Go on …"
-    finished denied u error "Permission refused: plan mode changes nothing. Nothing was run. Go on …"
+    finished denied w error "Permission denied: plan mode allows no changes. Nothing was run. Conti…"
+    finished denied u error "Permission denied: plan mode allows no changes. Nothing was run. Conti…"
     "#);
     let (began, asked, denied) = run(Mode::DontAsk).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r u", ""));
-    insta::assert_snapshot!(denied, @r#"finished denied w error "Permission refused: it would change a, and nothing may ask. Nothing wa…""#);
+    insta::assert_snapshot!(denied, @r#"finished denied w error "Permission denied: it would change a, and this mode does not ask. Noth…""#);
     let (began, asked, _) = run(Mode::AcceptEdits).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r w u", ""));
     let (began, asked, _) = run(Mode::Default).await;
@@ -249,7 +249,7 @@ async fn a_call_that_waits_for_a_refused_one_runs() {
     assert_eq!(rig.timeline.began(), ["w2"]);
 }
 
-/// A yes for the session was given to the folder that was shown: what leaves it asks again.
+/// A yes for the session was given to the directory that was shown: what leaves it asks again.
 #[tokio::test(start_paused = true)]
 async fn a_yes_for_the_session_ends_at_its_folder() {
     let write = |id: &str, path: &str| Script::new().call_on(id, "Write", path).end_calls();

@@ -240,7 +240,7 @@ async fn after_a_call_the_model_hears_what_hooks_say() {
     rig.turn("go").await;
     let conversation = rig.conversation();
     for text in
-        ["After the call Write a hook objected: the hook guard: format it", "adds: saw broke"]
+        ["A hook objected after the call Write: the hook guard: format it", "adds: saw broke"]
     {
         assert!(conversation.contains(text), "{text}: {conversation}");
     }
@@ -349,7 +349,7 @@ async fn a_failing_turn_has_no_stop_hooks() {
     assert!(lines(&events, &["end model_error"]).len() == 1);
 }
 
-/// An answer that may still be thrown away tells no hook.
+/// An answer that may still be discarded tells no hook.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_hooks_hear_of_waits_for_the_seal() {
     for event in [EventName::PreToolUse, EventName::PostToolUse] {

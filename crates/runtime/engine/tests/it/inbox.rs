@@ -119,7 +119,7 @@ async fn a_steer_during_an_answer_skips_its_changing_calls() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: call r1 Read "{}" | call w1 Write "{}"
-    user: r1 ok "echo {}" | w1 error "Skipped: the user redirected before it could start. Their message foll…"
+    user: r1 ok "echo {}" | w1 error "Skipped: the user sent a message before it could start. The message fo…"
     user: "<i1>"
     "#);
     assert_eq!(terminal(&events), Terminal::Completed);
@@ -148,7 +148,10 @@ async fn a_steer_while_calls_run_lets_them_end_and_skips_the_rest() {
     let (events, ()) = tokio::join!(rig.finish(read, stream), ends);
     assert_eq!(rig.timeline.began(), ["w1"]);
     let told = rig.model.last_conversation();
-    assert!(told.contains("w1 ok \"waited\" | w2 error \"Skipped: the user redirected"), "{told}");
+    assert!(
+        told.contains("w1 ok \"waited\" | w2 error \"Skipped: the user sent a message"),
+        "{told}"
+    );
     assert_eq!(counts(&rig, "i1"), [0, 1]);
     assert_eq!(terminal(&events), Terminal::Completed);
 }

@@ -6,7 +6,7 @@ use ostler_core::ids::InboundId;
 use ostler_core::inbox::{Delivery, InboundSource};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelErrorKind, StopReason};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
 use ostler_engine::{resume_turn, run_with};
@@ -110,7 +110,7 @@ async fn killed_and_forked_nothing_pending_is_copied() {
     for end in 1..=whole.len() {
         // As the stores copy it; their contract says so.
         let mut copy = whole[..end].to_vec();
-        let ids = Session::fold(copy.clone()).inbox.into_iter().map(|item| item.id);
+        let ids = SessionRecord::fold(copy.clone()).inbox.into_iter().map(|item| item.id);
         copy.push(Entry::Withdrawn { inbound: ids.collect(), questions: vec![] });
         let rig = TestAgent::new().resumed(copy.clone()).answers([says("on")]).build();
         rig.turn("the last").await;

@@ -159,7 +159,7 @@ async fn calls_that_were_refused_keep_their_reason() {
         .build();
     let events = interrupted_at(&rig, "block call n1").await;
     insta::assert_snapshot!(lines(&events, &["finished", "end"]).join("\n"), @r#"
-    finished denied n1 error "Permission refused: the deny rule Never covers it. Nothing was run. Go…"
+    finished denied n1 error "Permission denied: the deny rule Never covers it. Nothing was run. Con…"
     finished x1 error "<tool_use_error>There is no tool named "None". The tools are: Hang, Ne…"
     finished h1 error "Not run: the user interrupted before it could start."
     end aborted_streaming "" iterations=1 calls=0 in=100 out=1 cost=0.000315 denied=n1
@@ -274,7 +274,7 @@ async fn before_the_stop_hooks() {
     );
 }
 
-/// Wherever it falls, the laws hold, control returns, and the session goes on.
+/// Wherever it falls, the laws hold, control returns, and the session continues.
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_may_come_after_any_event() {
     let build = || {

@@ -7,7 +7,7 @@ use ostler_core::late_tools::{ToolRefusal, USE_TOOL};
 use ostler_core::message::Block;
 use ostler_core::model::{Request, StopReason};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::tool::ToolOutput;
 use ostler_engine::{compact, resume_turn};
 use ostler_testkit::{
@@ -416,7 +416,7 @@ async fn resumed_anywhere_the_model_is_told_once() {
 
 /// How often the conversation of a log announces the tool.
 fn notes_in(entries: &[Entry]) -> usize {
-    let view = Session::fold(entries.to_vec()).close().view;
+    let view = SessionRecord::fold(entries.to_vec()).close().view;
     let blocks = view.messages().flat_map(|message| message.blocks());
     let is_note = |block: &&Block| matches!(block, Block::Text { text, meta: true } if text.starts_with(ADDED));
     blocks.filter(is_note).count()

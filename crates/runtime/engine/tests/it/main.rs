@@ -32,14 +32,14 @@ fn lines(events: &[Event], words: &[&str]) -> Vec<String> {
     told.lines().filter(wanted).map(str::to_owned).collect()
 }
 
-/// Lets go on what needs neither the reader nor another thread, such as the one that makes a log durable.
+/// Lets continue what needs neither the reader nor another thread, such as the one that makes a log durable.
 async fn let_run() {
     for _ in 0..200 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Waits until this is so, while everything goes on that does not need the reader.
+/// Waits until this is so, while everything continues that does not need the reader.
 async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !is_so() {

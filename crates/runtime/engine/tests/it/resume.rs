@@ -1,4 +1,4 @@
-//! Another process goes on with the log: the model is told what really happened.
+//! Another process continues with the log: the model is told what really happened.
 
 use ostler_core::session::Entry;
 use ostler_testkit::{FakeTool, Script, TestAgent, finished, says};
@@ -23,7 +23,7 @@ async fn whole_log() -> Vec<Entry> {
     rig.timeline.entries()
 }
 
-/// Wherever the process died, a new one goes on, and its next request is valid (a law of every run).
+/// Wherever the process died, a new one continues, and its next request is valid (a law of every run).
 #[tokio::test(start_paused = true)]
 async fn from_every_beginning_of_a_log() {
     let entries = whole_log().await;

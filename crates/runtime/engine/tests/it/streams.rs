@@ -161,7 +161,7 @@ async fn a_result_is_in_the_log_before_it_is_shown() {
     assert_eq!(lines(&read, &["finished"]).len(), 2, "{}", trace(&read));
 }
 
-/// Wherever a turn is dropped, the log and the engine agree, and the session goes on.
+/// Wherever a turn is dropped, the log and the engine agree, and the session continues.
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_be_dropped_after_any_event() {
     let build = || {

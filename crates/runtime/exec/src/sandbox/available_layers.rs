@@ -15,7 +15,7 @@ pub(crate) const PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AvailableLayers {
     /// The version of the kernel's Landlock. Writes and reads are held from 1 on, moves between
-    /// folders from 2, truncation from 3, TCP from 4, device requests from 5, signals and abstract
+    /// directories from 2, truncation from 3, TCP from 4, device requests from 5, signals and abstract
     /// sockets from 6.
     pub landlock: Result<u32, String>,
     pub seccomp: Result<(), String>,

@@ -1,4 +1,4 @@
-//! The arguments of bubblewrap: a read-only view of the system in which private folders, the
+//! The arguments of bubblewrap: a read-only view of the system in which private directories, the
 //! roots and what is frozen in them are mounted, from the top of the tree downwards.
 
 use std::ffi::OsStr;
@@ -34,11 +34,11 @@ enum BubbleMount {
     Dev,
     /// Empty, private and not to be written.
     Empty,
-    /// A folder without anything mounted, below an empty one.
+    /// A directory without anything mounted, below an empty one.
     Folder,
     Link(PathBuf),
     ReadOnly,
-    /// The folder itself, so that it cannot be renamed, or another one, by its descriptor.
+    /// The directory itself, so that it cannot be renamed, or another one, by its descriptor.
     Writable,
     WritableFd(i32),
     /// A file that cannot be opened: a device where devices are not allowed.
@@ -96,7 +96,7 @@ impl MountPlan<'_> {
         Ok(())
     }
 
-    /// Mounts a folder by its descriptor where bubblewrap can do that: it then checks that it has
+    /// Mounts a directory by its descriptor where bubblewrap can do that: it then checks that it has
     /// mounted what we have opened.
     fn writable(&mut self, at: PathBuf, from: &Path, found: &Bubblewrap) -> Result<(), String> {
         let root = open_root(from)?;

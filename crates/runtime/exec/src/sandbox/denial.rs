@@ -169,7 +169,7 @@ impl DenialJudge<'_> {
         Some((DeniedAct::Write(path), Layer::Bubblewrap))
     }
 
-    /// A frozen name, or a folder above one, cannot be replaced.
+    /// A frozen name, or a directory above one, cannot be replaced.
     fn busy(&self, line: &str) -> Option<(DeniedAct, Layer)> {
         if !self.sandbox.layers.bubblewrap {
             return None;

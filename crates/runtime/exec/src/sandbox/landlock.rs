@@ -1,8 +1,8 @@
 //! The Landlock rules of a sandbox. They are made before the command exists; the command's own
 //! process only puts them on.
 //!
-//! Landlock grants and never takes back: where something closed lies below a folder, that folder
-//! is not granted, but each of its other entries is. Such a folder can then not get new entries,
+//! Landlock grants and never takes back: where something closed lies below a directory, that directory
+//! is not granted, but each of its other entries is. Such a directory can then not get new entries,
 //! and it can be listed only if what is closed below it are single files.
 //!
 //! With bounds, nothing but the named programs can be executed, and a command that only reads opens
@@ -24,7 +24,7 @@ use super::view::{TreeView, ViewMark};
 use super::{Bounds, Sandbox, programs};
 
 /// More rules than this would make the start of each command slow; a sandbox that needs them hides
-/// something in a folder that is too large.
+/// something in a directory that is too large.
 const MAX_RULES: usize = 4096;
 
 /// Rights newer than this are not known to these rules.
@@ -54,8 +54,8 @@ pub(crate) fn explain(errno: i32) -> &'static str {
         libc::EOPNOTSUPP => {
             "this kernel has Landlock but did not start it; add landlock to its lsm= parameter"
         }
-        libc::EPERM | libc::EACCES => "something around us (a container?) refuses Landlock",
-        _ => "the kernel does not answer the question for Landlock",
+        libc::EPERM | libc::EACCES => "something outside (a container?) blocks Landlock",
+        _ => "the kernel does not say whether it has Landlock",
     }
 }
 
@@ -238,7 +238,7 @@ impl LandlockRules {
         Ok(())
     }
 
-    /// Grants a folder with all below it, apart from what bears a mark of its own.
+    /// Grants a directory with all below it, apart from what bears a mark of its own.
     fn grant_tree(
         &mut self,
         view: &TreeView,
@@ -321,8 +321,8 @@ mod tests {
         for (errno, word) in [
             (libc::ENOSYS, "5.13"),
             (libc::EOPNOTSUPP, "lsm="),
-            (libc::EPERM, "refuses"),
-            (libc::EINVAL, "does not answer"),
+            (libc::EPERM, "blocks"),
+            (libc::EINVAL, "does not say"),
         ] {
             assert!(explain(errno).contains(word), "{errno}");
         }

@@ -34,15 +34,15 @@ pub struct Sandbox {
     pub writable: Vec<PathBuf>,
     /// What can be read below the homes, besides the roots.
     pub readable: Vec<PathBuf>,
-    /// Folders of which nothing is seen but what is named above.
+    /// Directories of which nothing is seen but what is named above.
     pub homes: Vec<PathBuf>,
     /// Neither readable nor writable, also below a root.
     pub hidden: Vec<PathBuf>,
     /// Read-only below a root, also if missing. Only bubblewrap can hold this. A missing name is
-    /// held by an empty file, or by an empty folder if it ends with `/` or is called `hooks` or
+    /// held by an empty file, or by an empty directory if it ends with `/` or is called `hooks` or
     /// `modules`.
     pub frozen: Vec<PathBuf>,
-    /// A private folder for temporary files; see [`Sandbox::temp_inside`].
+    /// A private directory for temporary files; see [`Sandbox::temp_inside`].
     pub temp: PathBuf,
     /// Whether the network is granted.
     pub network: bool,
@@ -60,7 +60,7 @@ pub struct Layers {
 }
 
 impl Sandbox {
-    /// The name of the temporary folder as the command sees it, for `TMPDIR`.
+    /// The name of the temporary directory as the command sees it, for `TMPDIR`.
     pub fn temp_inside(&self) -> &Path {
         if self.layers.bubblewrap { Path::new("/tmp") } else { &self.temp }
     }
@@ -75,15 +75,15 @@ impl Sandbox {
                 return Some(format!("{} is not an absolute path without ..", path.display()));
             }
             if path.as_os_str().as_bytes().contains(&0) {
-                return Some("a path of its sandbox holds a NUL byte".into());
+                return Some("a path of its sandbox contains a NUL byte".into());
             }
         }
         let whole = self.writable.iter().chain([&self.temp]).any(|path| path == Path::new("/"));
-        whole.then(|| "a sandbox in which all of / is writable is none".into())
+        whole.then(|| "a sandbox in which all of / is writable protects nothing".into())
     }
 }
 
-/// The folders that belong to nobody in particular and are hidden as the homes are.
+/// The directories that belong to nobody in particular and are hidden as the homes are.
 pub(crate) const SHARED: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/var/run"];
 
 /// The file that says where names are resolved, if it lies where nothing is seen.

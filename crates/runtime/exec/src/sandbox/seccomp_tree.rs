@@ -16,7 +16,7 @@ const RETURN: u16 = 0x06;
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
-/// Numbers from here on mean something else than they seem (x32).
+/// Numbers from here on mean something other than they seem (x32).
 const X32: u32 = 0x4000_0000;
 
 /// Stands for the way to the end until that is known.
@@ -29,7 +29,7 @@ pub(super) enum FilterAnswer {
     GoOn,
 }
 
-/// Instructions that allow every call without an answer, and go on behind their end where the
+/// Instructions that allow every call without an answer, and continue behind their end where the
 /// arguments count. `clone3` and numbers of x32 are unknown; another architecture is fatal.
 pub(super) fn search(
     answers: &BTreeMap<i64, FilterAnswer>,

@@ -23,7 +23,7 @@ enum ProbeAct {
     Execute,
 }
 
-/// Tests every layer in a new folder below `scratch`, which is removed afterwards. Each result has
+/// Tests every layer in a new directory below `scratch`, which is removed afterwards. Each result has
 /// the name of its layer: `Landlock`, `programs` (Landlock, for commands that may execute only named
 /// programs), `seccomp`, `bubblewrap`.
 pub async fn self_test(
@@ -64,11 +64,11 @@ async fn test(
     let place = ProbePlace::new(scratch)?;
     let free = place.attempt(executor, act, None).await?;
     if !free {
-        return Err("the test proves nothing: what it tries fails without the layer too".into());
+        return Err("the test proves nothing: the action also fails without the layer".into());
     }
     place.clear();
     match place.attempt(executor, act, Some(layers)).await? {
-        true => Err("it does not hold: what it has to refuse was done".into()),
+        true => Err("it does not work: an action that it has to refuse succeeded".into()),
         false => Ok(()),
     }
 }

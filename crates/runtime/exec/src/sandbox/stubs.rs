@@ -1,5 +1,5 @@
 //! Names that must not come to be: while a command runs that may not create them, an empty file or
-//! folder stands in their place, and is taken away afterwards.
+//! directory stands in their place, and is taken away afterwards.
 //!
 //! A stub that is taken away frees its place in every other sandbox too, so it stays while any
 //! command uses it: ours are counted, those of other supervisors hold a lock on it.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat};
 use rustix::io::Errno;
 
-/// Names of folders; a stub for one of them is a folder.
+/// Names of directories; a stub for one of them is a directory.
 const FOLDERS: [&str; 2] = ["hooks", "modules"];
 
 /// The stubs that this supervisor has made.
@@ -24,7 +24,7 @@ pub(crate) struct Stubs {
 #[derive(Debug)]
 struct Stub {
     users: usize,
-    /// The folder it lies in, held so that no link can lead us elsewhere.
+    /// The directory it lies in, held so that no link can lead us elsewhere.
     parent: OwnedFd,
     name: OsString,
     is_dir: bool,

@@ -83,7 +83,7 @@ impl TreeView {
         self.marks.insert(path, ViewMark::Closed);
     }
 
-    /// What holds for a path and what lies below it without a mark of its own.
+    /// What applies to a path and what lies below it without a mark of its own.
     pub(crate) fn of(&self, path: &Path) -> ViewMark {
         path.ancestors()
             .find_map(|above| self.marks.get(above))

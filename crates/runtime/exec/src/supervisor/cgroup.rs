@@ -54,7 +54,7 @@ impl Groups {
         let path = path.join(format!("ostler-{supervisor}-{number}"));
         create(&path, limits).map(Some).map_err(|error| {
             format!(
-                "the control group {} that limits its memory and processes cannot be made ({error}); restart ostler",
+                "the control group {} that limits its memory and processes cannot be created ({error}); restart ostler",
                 path.display()
             )
         })

@@ -435,7 +435,7 @@ impl CommandEntry {
                 self.signalled = libc::SIGTERM;
             }
             self.signal(Signal::TERM);
-            // A stopped process acts on it only after it goes on.
+            // A stopped process acts on it only after it continues.
             self.signal(Signal::CONT);
         }
     }

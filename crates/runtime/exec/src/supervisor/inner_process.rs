@@ -122,7 +122,7 @@ fn wait_for(pid: i32, signals: &OwnedFd, life: &OwnedFd) -> Option<CommandEnded>
             }
             Some(signal @ (libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT)) => {
                 sys::signal_group(pid, signal);
-                // A stopped process acts on it only after it goes on.
+                // A stopped process acts on it only after it continues.
                 sys::signal_group(pid, libc::SIGCONT);
             }
             _ => {}

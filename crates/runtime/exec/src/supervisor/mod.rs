@@ -198,7 +198,7 @@ impl Supervisor {
 
     /// Kills all there is below us, in rounds, until nothing is left or the time is up.
     fn end_everything(&mut self) {
-        // If we end by a fault of our own, the client must not go on sending requests.
+        // If we end by a fault of our own, the client must not continue sending requests.
         self.channel = None;
         self.commands.kill_all();
         let deadline = Instant::now() + END_LIMIT;

@@ -187,6 +187,10 @@ impl Wrapped {
         bytes.truncate(count);
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches('\0').trim();
-        if text.is_empty() { "bwrap ended without a word".into() } else { text.to_owned() }
+        if text.is_empty() {
+            "bwrap ended without an error message".into()
+        } else {
+            text.to_owned()
+        }
     }
 }

@@ -48,7 +48,7 @@ async fn has_floor(world: &World) -> bool {
     floor
 }
 
-/// Everything below a folder: names, modes, owners, times and contents.
+/// Everything below a directory: names, modes, owners, times and contents.
 fn everything(folder: &Path) -> String {
     let mut text = String::new();
     let mut waiting = vec![folder.to_path_buf()];

@@ -222,7 +222,7 @@ async fn a_command_that_is_still_being_started_is_not_run_after_both_are_dead() 
     })
     .await;
     client.die_with_supervisor();
-    // It goes on only now.
+    // It continues only now.
     std::io::Write::write_all(&mut gate, b"x").unwrap();
     until("nothing of it is left", || members(&group()).is_empty()).await;
     assert!(!world.root.join("ran").exists(), "it has run although nobody was left");

@@ -14,10 +14,10 @@ const USER: &str = "65534";
 /// Places of which a sandbox shows nothing; a world below them would lack what is refused there.
 const HIDDEN: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/var/run", "/home", "/root"];
 
-/// Where a folder that lies badly is mounted instead, for the test alone.
+/// Where a directory that lies badly is mounted instead, for the test alone.
 const STAND_INS: [&str; 4] = ["/mnt", "/srv", "/opt", "/media"];
 
-/// A folder for the test, in a place that is neither a home nor for temporary files, wherever this
+/// A directory for the test, in a place that is neither a home nor for temporary files, wherever this
 /// project lies. None if the test was run in a process of its own and is done.
 pub fn folder(name: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(CHILD) {
@@ -66,7 +66,7 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// What starts a program with this folder mounted in another place, and that place.
+/// What starts a program with this directory mounted in another place, and that place.
 fn mounted(folder: &Path) -> (Vec<OsString>, PathBuf) {
     let place = STAND_INS.iter().map(Path::new).find(|place| place.is_dir());
     let place = place.expect("one of the usual places to mount something");

@@ -29,7 +29,7 @@ async fn refuse(world: &World, actions: &[Action], only_bubblewrap: bool) {
             let held = !only_bubblewrap || layers.bubblewrap;
             let mut sandbox = world.sandbox(*layers);
             if only_bubblewrap {
-                // With the floor, a folder with something hidden in it cannot be changed.
+                // With the floor, a directory with something hidden in it cannot be changed.
                 sandbox.hidden.retain(|path| !path.starts_with(&world.root));
             }
             let text = world.run(action.script, Some(&sandbox)).await.output.to_text();

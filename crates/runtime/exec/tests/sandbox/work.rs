@@ -1,4 +1,4 @@
-//! Ordinary work goes on inside the sandbox.
+//! Ordinary work continues inside the sandbox.
 
 use ostler_exec::Sandbox;
 

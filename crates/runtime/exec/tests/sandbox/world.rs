@@ -25,7 +25,7 @@ pub struct World {
     pub root: PathBuf,
     pub outside: PathBuf,
     pub temp: PathBuf,
-    /// Where the sockets of a user's session are: a folder in /tmp.
+    /// Where the sockets of a user's session are: a directory in /tmp.
     pub session: PathBuf,
     pub victim: Child,
     services: Vec<Child>,
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// An executor that looks for bubblewrap in this folder.
+    /// An executor that looks for bubblewrap in this directory.
     pub fn looking_in(&self, place: &Path) -> Executor {
         Executor::with_bubblewrap_in(vec![place.to_path_buf()], supervisor())
     }
@@ -157,7 +157,7 @@ impl World {
         self.services.extend(quiet(program, args));
     }
 
-    /// Answers on a socket in the session's folder, one in sight, one without a name, one for
+    /// Answers on a socket in the session's directory, one in sight, one without a name, one for
     /// datagrams, TCP and UDP. The threads end with the process.
     fn listen(&mut self) {
         let abstract_name = format!("ostler-test-{}", std::process::id());

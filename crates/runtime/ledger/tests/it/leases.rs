@@ -54,7 +54,7 @@ fn what_a_killed_process_held_is_counted_as_spent() {
     assert_eq!(ledger.reserve("r2", "main", &patient).unwrap().grant, Grant::Wait);
     let refused = ledger.reserve("r2", "main", &ask(8_000)).unwrap();
     assert_eq!(granted(refused.grant), None);
-    assert!(refused.short.unwrap().contains("is reserved by requests on their way"));
+    assert!(refused.short.unwrap().contains("is reserved by running requests"));
     clock.pass(1);
     // Nobody knows what it sent: the day stays spent, so that processes that die in a row do not spend without end.
     let refused = ledger.reserve("r2", "main", &patient).unwrap();

@@ -88,7 +88,7 @@ fn a_session_that_ends_is_settled_and_the_others_are_not() {
     assert_eq!(unsettled(), [] as [&str; 0]);
 }
 
-/// Where a folder stands nothing can be written. Each session is told of its own row, and only of that.
+/// Where a directory stands nothing can be written. Each session is told of its own row, and only of that.
 #[test]
 fn each_session_hears_of_its_own_trouble() {
     let place = Place::new();
@@ -104,7 +104,7 @@ fn each_session_hears_of_its_own_trouble() {
         assert!(told.len() == 1 && told[0].contains("not in the ledger yet"), "{told:?}");
     }
     assert_eq!(idle.trouble(), [] as [&str; 0]);
-    // The disk is mended: what waited is written with the next row.
+    // The disk is repaired: what waited is written with the next row.
     fs::remove_dir(place.file()).unwrap();
     idle.record(charged("c", 0, Usage::default(), Some(0.01)));
     idle.flush();

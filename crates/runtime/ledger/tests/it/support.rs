@@ -1,4 +1,4 @@
-//! A ledger in a temporary folder, a clock that can be set, and rows.
+//! A ledger in a temporary directory, a clock that can be set, and rows.
 
 use ostler_core::ids::IdSource;
 use ostler_core::ledger::{Ask, Charge, ChargeStatus, Charged, Price, Purpose, Usage};

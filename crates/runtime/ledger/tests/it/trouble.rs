@@ -104,7 +104,7 @@ fn two_that_find_it_damaged_set_it_aside_once() {
     assert_eq!(aside, 1);
 }
 
-/// Where a folder stands nothing can be written, whoever runs this.
+/// Where a directory stands nothing can be written, whoever runs this.
 #[test]
 fn a_file_that_cannot_be_used_refuses_and_names_why() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Commands that are learnt unasked: in doubt they are not.
+//! Commands that are learned unasked: in doubt they are not.
 
 use super::credential;
 use super::values::{bare, is_hex, is_mixed, is_number, is_placeholder};

@@ -222,7 +222,7 @@ fn sentence(text: &str) -> &str {
     end.and_then(|end| line.get(..end)).unwrap_or(line)
 }
 
-/// `password = hunter22`. A plain word of a sentence that goes on is no value: `Token: refreshed every hour`.
+/// `password = hunter22`. A plain word of a sentence that continues is no value: `Token: refreshed every hour`.
 fn assigned(name: &str, strength: Strength, rest: &str, loose: bool) -> bool {
     let rest = rest.trim_start();
     let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));

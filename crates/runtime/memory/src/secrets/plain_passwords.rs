@@ -1,5 +1,5 @@
 //! Passwords in plain words: `the password of the router is freddyk`. Nothing in such a value tells it from any other
-//! word, so a word behind the name is a value unless it is known to go on with an ordinary sentence.
+//! word, so a word behind the name is a value unless it is known to continue with an ordinary sentence.
 
 use super::values::{bare, is_placeholder, is_quantity};
 
@@ -25,7 +25,7 @@ const NAMES: [&str; 15] = [
 /// What stands between the name and the verb begins so: "the password of the router is".
 const OF: [&str; 9] = ["of", "for", "on", "at", "in", "von", "für", "des", "der"];
 
-/// How an ordinary sentence goes on.
+/// How an ordinary sentence continues.
 const ORDINARY: &str = "
 a about above absent accepted accidentally active added all allowed also always an and any anywhere as asked assigned at
 auto automatically available back base64 before being below between bound broken built by cached case-insensitive

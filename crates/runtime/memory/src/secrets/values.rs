@@ -90,7 +90,7 @@ pub fn is_placeholder(value: &str) -> bool {
         || is_variable(body)
 }
 
-/// A folder in small letters before a slash.
+/// A directory in small letters before a slash.
 fn is_path(value: &str) -> bool {
     value.split_once('/').is_some_and(|(folder, _)| {
         folder.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'.' | b'_' | b'-'))

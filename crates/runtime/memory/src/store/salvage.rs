@@ -1,5 +1,5 @@
-//! What can still be read of a damaged database goes on in the new one, under the same numbers. Each row is checked by
-//! its hash, so that no damaged text is taken over.
+//! What can still be read of a damaged database continues in the new one, under the same numbers. Each row is checked
+//! by its hash, so that no damaged text is taken over.
 
 use super::open::{self, MemoryOpenError};
 use crate::text::hash_of;

@@ -1,5 +1,5 @@
-//! Notes that are not offered because what they were learnt from was undone. They stay where they are and come back when
-//! the undo is taken back.
+//! Notes that are not offered because what they were learned from was undone. They stay where they are and come back
+//! when the undo is taken back.
 
 use super::Store;
 use crate::withdrawal::Withdrawal;

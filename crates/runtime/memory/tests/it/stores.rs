@@ -15,7 +15,7 @@ fn texts(found: &[ostler_core::memory::Memory]) -> Vec<&str> {
     found.iter().map(|memory| memory.text.as_str()).collect()
 }
 
-/// Every byte below a folder.
+/// Every byte below a directory.
 fn bytes_below(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -265,7 +265,7 @@ fn a_damaged_database_is_set_aside() {
     assert!(folder.path().join("p.db.broken-2").exists());
 }
 
-/// What can be read of a damaged database goes on, under the same ids; what was forgotten stays so.
+/// What can be read of a damaged database continues, under the same ids; what was forgotten stays so.
 #[test]
 fn what_is_readable_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A memory in a folder of its own, and an embedder that knows a few words.
+//! A memory in a directory of its own, and an embedder that knows a few words.
 
 use ostler_core::memory::{FactKind, MemoryFact, Origin, Scope};
 use ostler_core::time::{Clock, Timestamp};

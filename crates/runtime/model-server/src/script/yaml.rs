@@ -86,7 +86,7 @@ fn on_end(raw: Spanned<Value>) -> Checked<OnEnd> {
         Value::String(word) if word == "text" => Ok(OnEnd::Text(END_TEXT.into())),
         Value::Object(map) if map.len() == 1 => match map.get("text") {
             Some(Value::String(text)) => Ok(OnEnd::Text(text.clone())),
-            _ => Err(ScriptError::at(line, "`on_end` as a map holds one key: `text`")),
+            _ => Err(ScriptError::at(line, "`on_end` as a map has one key: `text`")),
         },
         _ => Err(ScriptError::at(
             line,
@@ -190,7 +190,7 @@ fn body(raw: RawStep, broken: bool, headers: &mut Vec<(String, String)>) -> Chec
             ..ScriptedAnswer::default()
         }))),
         0 => Err(ScriptError::new(
-            "the step says nothing; give it `say`, `calls`, `blocks`, `events`, `status`, `raw`, `redirect` or `cut`",
+            "the step is empty; give it `say`, `calls`, `blocks`, `events`, `status`, `raw`, `redirect` or `cut`",
         )),
         1 if http => http_body(raw),
         1 if verbatim => Ok(ReplyBody::Raw(verbatim_bytes(raw.raw, raw.raw_hex)?)),

@@ -75,7 +75,7 @@ pub(super) fn turns<'a>(
     Ok(turns)
 }
 
-/// An answer to be continued must not end in blanks: the model could not go on from there.
+/// An answer to be continued must not end in blanks: the model could not continue from there.
 fn ending(last: Option<&MessageTurn<'_>>) -> ValidationRule {
     let last = last.filter(|turn| turn.role == Role::Assistant);
     let block = last.and_then(|turn| turn.blocks.last()).filter(|block| block.kind == "text");

@@ -11,7 +11,7 @@ fn marked(text: &str, ttl: &str) -> Value {
     json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral", "ttl": ttl}})
 }
 
-/// 2 003 tokens of system text under a mark.
+/// 2 003 tokens of system prompt under a mark.
 fn long(ttl: &str) -> Value {
     with(hello(), "system", json!([marked(&"s".repeat(8000), ttl)]))
 }

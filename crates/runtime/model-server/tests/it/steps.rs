@@ -73,11 +73,11 @@ fn conditions() -> Vec<(Match, Option<&'static str>)> {
         (Match { messages: Some(3), ..Match::default() }, None),
         (Match { messages: Some(2), ..Match::default() }, Some("there are 3 messages, not 2")),
         (Match::last_user("and now"), None),
-        (Match::last_user("exit"), Some("the last user message does not hold \"exit\"")),
+        (Match::last_user("exit"), Some("the last user message does not contain \"exit\"")),
         (Match::tool_result("exit 3"), None),
         (
             Match::tool_result("exit 4"),
-            Some("no tool result of the last user message holds \"exit 4\""),
+            Some("no tool result of the last user message contains \"exit 4\""),
         ),
         (Match { tool_error: Some(true), ..Match::default() }, None),
         (
@@ -101,12 +101,12 @@ fn conditions() -> Vec<(Match, Option<&'static str>)> {
         (Match { contains: vec!["exit 3".into()], ..Match::default() }, None),
         (
             Match { contains: vec!["exit 4".into()], ..Match::default() },
-            Some("the body does not hold \"exit 4\""),
+            Some("the body does not contain \"exit 4\""),
         ),
         (Match { headers: [("X-Api-Key".into(), "sk-".into())].into(), ..Match::default() }, None),
         (
             Match { headers: [("x-app".into(), "cli".into())].into(), ..Match::default() },
-            Some("header `x-app` does not hold \"cli\""),
+            Some("header `x-app` does not contain \"cli\""),
         ),
     ]
 }
@@ -130,7 +130,7 @@ fn expectations_are_named_when_they_fail() {
         match mismatch {
             None => assert_eq!(answer.status, 200, "{label}: {:?}", server.rejected()),
             Some(what) => {
-                let message = format!("step 1 expected otherwise: {what}");
+                let message = format!("step 1 does not match: {what}");
                 assert_eq!((answer.status, answer.error().1), (400, message.clone()), "{label}");
                 assert_eq!(server.rejected(), [message]);
             }
@@ -169,7 +169,7 @@ fn code_that_fails_is_recorded() {
     assert_eq!(
         server.rejected(),
         [
-            "the code that computes this reply has panicked",
+            "the code that computes this reply panicked",
             "the computed reply cannot be sent: the reply has 0 events `nothing`, so there is no number 1"
         ]
     );
@@ -178,7 +178,7 @@ fn code_that_fails_is_recorded() {
 #[test]
 fn words_before_any_step_are_a_mistake() {
     let error = ModelServer::start(Script::new().times(3).answer(text("x"))).err().unwrap();
-    assert_eq!(error.to_string(), "script: `times` was said before any step");
+    assert_eq!(error.to_string(), "script: `times` was used before any step");
     let error = ModelServer::start(Script::new().answer(text("x")).times(0)).err().unwrap();
     assert_eq!(error.to_string(), "script: step 1: `times` must be at least 1");
 }

@@ -37,7 +37,7 @@ fn mistakes_name_their_line() {
 #[test]
 fn contradictions_name_the_line_of_their_step() {
     let table: &[(&str, u64, &str)] = &[
-        ("- times: 2", 2, "the step says nothing"),
+        ("- times: 2", 2, "the step is empty"),
         ("- say: a\n- say: b\n  status: 500", 3, "the step mixes kinds"),
         ("- say: a\n  times: 2\n  forever: true", 2, "`times` and `forever` exclude each other"),
         ("- say: a\n  times: 0", 2, "`times` must be at least 1"),

@@ -1,5 +1,5 @@
-//! Wire protocols, one folder each, behind one trait. Pure: requests become bytes, bytes become events, refusals become
-//! kinds, limits and remedies; nothing here waits, sends or reads a clock.
+//! Wire protocols, one directory each, behind one trait. Pure: requests become bytes, bytes become events, refusals
+//! become kinds, limits and remedies; nothing here waits, sends or reads a clock.
 
 pub mod anthropic_messages;
 mod body;
@@ -26,7 +26,7 @@ pub trait Protocol: Send + Sync {
     /// What a provider may not know and a request can do without.
     fn features(&self) -> Vec<Feature>;
 
-    /// The request as bytes. A message, the tools and the system text are rendered once and then shared, so that a
+    /// The request as bytes. A message, the tools and the system prompt are rendered once and then shared, so that a
     /// request costs no copy of the history.
     fn call(
         &self,

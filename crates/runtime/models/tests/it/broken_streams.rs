@@ -164,7 +164,7 @@ async fn silence_has_a_limit() {
     assert_eq!((heard.lines[0].as_str(), server.requests().len()), ("started", 1));
 }
 
-/// A18: pings are signs of life, but not an answer, and not for ever.
+/// A18: pings are signs of life, but not an answer, and not forever.
 #[tokio::test]
 async fn pings_alone_do_not_keep_it_alive() {
     let every = Duration::from_millis(40);

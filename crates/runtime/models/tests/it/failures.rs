@@ -105,7 +105,7 @@ async fn answers_that_are_no_event_stream() {
         (
             json(r#"{"type":"message","content":[]}"#),
             Unavailable,
-            "something else than an event stream",
+            "something other than an event stream",
             2,
         ),
         (
@@ -114,7 +114,7 @@ async fn answers_that_are_no_event_stream() {
             "titled \"Log in\"",
             2,
         ),
-        (Reply::http(204, "", ""), Unavailable, "something else than an event stream", 2),
+        (Reply::http(204, "", ""), Unavailable, "something other than an event stream", 2),
         (Reply::http(200, "text/event-stream", ""), Unavailable, "the answer was empty", 2),
         (
             Reply::http(200, "text/event-stream", "event: ping\ndata: {}\n\n"),

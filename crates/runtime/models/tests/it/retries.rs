@@ -141,7 +141,7 @@ async fn the_last_error_says_how_often_it_was_tried() {
     let mut asked = go();
     asked.retries = 4;
     let heard = hear(&model(&server.url()), asked).await;
-    assert!(heard.error().message.ends_with("(given up after 5 tries)"), "{}", heard.error());
+    assert!(heard.error().message.ends_with("(gave up after 5 attempts)"), "{}", heard.error());
     assert_eq!(server.requests().len(), 5);
     let heard = hear(&model(&server.url()), go()).await;
     assert!(!heard.error().message.contains("tries"), "one try needs no counting");

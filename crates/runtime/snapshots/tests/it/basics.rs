@@ -172,7 +172,7 @@ fn pruning_keeps_what_is_needed() {
     undo(&snapshots, ids[6], ids[9]);
     assert_eq!(world.read("a").unwrap(), "content 6");
     assert_eq!(world.read("f7"), None);
-    // Nothing at all to keep: what the folders hold is still held.
+    // Nothing at all to keep: what the directories hold is still held.
     world.put("a", "last");
     snapshots.take("one more").unwrap();
     snapshots.prune(PruneRule { newest: 1, days: 14, bytes: 0 }, false).unwrap();
@@ -183,7 +183,7 @@ fn pruning_keeps_what_is_needed() {
     assert_eq!(world.read("a").unwrap(), "last");
 }
 
-/// Two processes, here two stores on the same folder.
+/// Two processes, here two stores on the same directory.
 #[test]
 fn two_at_once_go_on_from_each_other() {
     let world = World::new();
@@ -221,7 +221,7 @@ fn links_lead_nowhere() {
     let a = snapshots.take("before").unwrap().id;
     fs::remove_dir_all(world.root.join("folder")).unwrap();
     let b = snapshots.take("after").unwrap().id;
-    // The person, or a trap: the folder is now a link to elsewhere.
+    // The person, or a trap: the directory is now a link to elsewhere.
     world.link("folder", "../outside");
     undo(&snapshots, a, b);
     assert!(!outside.join("file").exists(), "written through a link");

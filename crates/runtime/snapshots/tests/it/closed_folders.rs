@@ -1,4 +1,4 @@
-//! Folders that a command closes to their owner. Root may look into them all the same, so somebody else runs these.
+//! Directories that a command closes to their owner. Root may look into them all the same, so somebody else runs these.
 
 use crate::support::{World, as_ordinary_user, undo};
 use ostler_snapshots::{Fate, UndoUnit};
@@ -15,7 +15,7 @@ fn a_closed_folder_is_the_commands_work() {
     let before = world.tree();
     let snapshots = world.open();
     let first = snapshots.take("before").unwrap().id;
-    // Long after the folder was made: its own times would say that it was closed before.
+    // Long after the directory was made: its own times would say that it was closed before.
     let begun = snapshots.moment().earliest();
     let mut started = snapshots.moment();
     while started.earliest() == begun {
@@ -107,7 +107,7 @@ fn closed_files_are_kept() {
     assert_eq!(world.read("made").as_deref(), Some("by the command"));
 }
 
-/// A folder that can be listed and not entered (`chmod 444`): what is in it is not gone.
+/// A directory that can be listed and not entered (`chmod 444`): what is in it is not gone.
 #[test]
 fn a_folder_that_can_only_be_listed_loses_nothing() {
     if !as_ordinary_user("closed_folders::a_folder_that_can_only_be_listed_loses_nothing") {

@@ -1,4 +1,4 @@
-//! A store whose process dies at any of its writes can be read, goes on, and loses no snapshot it has given out.
+//! A store whose process dies at any of its writes can be read, continues, and loses no snapshot it has given out.
 
 use crate::support::{World, undo};
 use ostler_snapshots::PruneRule;

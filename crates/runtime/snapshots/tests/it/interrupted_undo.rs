@@ -9,8 +9,8 @@ fn unit(snapshots: &Snapshots, before: u64, after: u64) -> UndoUnit {
     UndoUnit { wanted, ..UndoUnit::default() }
 }
 
-/// Two calls with a person's edit after them: texts to be merged, a conflict, kinds that changed, modes, a folder that is
-/// closed to its owner, links, folders that went and came.
+/// Two calls with a person's edit after them: texts to be merged, a conflict, kinds that changed, modes, a directory
+/// that is closed to its owner, links, directories that went and came.
 struct Story {
     world: World,
     units: Vec<UndoUnit>,

@@ -1,4 +1,4 @@
-//! Snapshots of real folders: what is kept, what comes back, what survives a kill.
+//! Snapshots of real directories: what is kept, what comes back, what survives a kill.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod basics;

@@ -52,7 +52,7 @@ fn act(world: &World, step: &Step) {
         Step::Folder(n) => drop(fs::create_dir_all(at(n))),
         Step::Link(n, to) => drop(symlink(NAMES[*to], parent(n))),
         Step::Mode(n, mode) => {
-            // A folder that its owner may not enter has a test of its own.
+            // A directory that its owner may not enter has a test of its own.
             let mode = if at(n).is_dir() { mode | 0o700 } else { *mode };
             let _ = fs::set_permissions(at(n), fs::Permissions::from_mode(mode));
         }

@@ -1,4 +1,4 @@
-//! A folder, a store beside it, and what a folder holds as a value.
+//! A directory, a store beside it, and what a directory holds as a value.
 
 pub use crate::world::now;
 use ostler_snapshots::{Config, PlanOutcome, Snapshots, UndoUnit};
@@ -87,7 +87,7 @@ pub fn undo(snapshots: &Snapshots, before: u64, after: u64) -> Vec<PlanOutcome> 
     snapshots.restore(&plan).unwrap()
 }
 
-/// Root may do everything. True if the caller is to go on here; else the test of this name was run by somebody else.
+/// Root may do everything. True if the caller is to continue here; else the test of this name was run by somebody else.
 #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 pub fn as_ordinary_user(name: &str) -> bool {
     if !rustix::process::geteuid().is_root() {

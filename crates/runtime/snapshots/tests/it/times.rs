@@ -114,7 +114,7 @@ fn what_was_changed_before_a_moment_is_not_the_commands() {
     }
 }
 
-/// Files in a folder that is moved keep their times; they are moved all the same.
+/// Files in a directory that is moved keep their times; they are moved all the same.
 #[test]
 fn what_is_moved_with_its_folder_is_the_commands() {
     let world = World::new();
@@ -123,7 +123,7 @@ fn what_is_moved_with_its_folder_is_the_commands() {
     let before = world.tree();
     let snapshots = world.open();
     let first = snapshots.take("before").unwrap();
-    // Everything in the folders is older than the start of the command.
+    // Everything in the directories is older than the start of the command.
     let started = later(&snapshots);
     fs::rename(world.root.join("a"), world.root.join("c")).unwrap();
     fs::rename(world.root.join("b"), world.root.join("a")).unwrap();
@@ -133,7 +133,7 @@ fn what_is_moved_with_its_folder_is_the_commands() {
     assert_eq!(world.tree(), before);
 }
 
-/// Reading the clock leaves nothing behind, not even another time of the folder.
+/// Reading the clock leaves nothing behind, not even another time of the directory.
 #[test]
 fn asking_for_the_time_changes_nothing() {
     let world = World::new();

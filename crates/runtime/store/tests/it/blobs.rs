@@ -151,7 +151,7 @@ fn a_name_that_is_no_file_name_spills_nowhere() {
     }
 }
 
-/// Processes that start together all find the folders missing; each must find them made.
+/// Processes that start together all find the directories missing; each must find them made.
 #[test]
 fn many_make_the_same_folder_at_once() {
     for round in 0..200 {

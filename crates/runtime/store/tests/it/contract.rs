@@ -3,7 +3,7 @@
 use crate::samples::{self, asked, every_entry, id, image, inbound, opened, opened_in, prompt};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, Session};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, SessionRecord};
 use ostler_core::time::Timestamp;
 use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
@@ -363,11 +363,11 @@ fn a_fork_copies_nothing_that_is_pending(bench: &dyn Bench) {
     log.append(&asked("q2")).unwrap();
     drop(log);
     let fork = store.fork(&id(1), opened(&id(2))).unwrap();
-    let read = Session::fold(fork.entries);
+    let read = SessionRecord::fold(fork.entries);
     assert_eq!((read.inbox.len(), read.questions.len()), (0, 0));
     drop(fork.log);
-    let again = Session::fold(store.open(&id(2)).unwrap().entries);
+    let again = SessionRecord::fold(store.open(&id(2)).unwrap().entries);
     assert_eq!((again.inbox.len(), again.questions.len()), (0, 0));
-    let original = Session::fold(store.open(&id(1)).unwrap().entries);
+    let original = SessionRecord::fold(store.open(&id(1)).unwrap().entries);
     assert_eq!((original.inbox.len(), original.questions.len()), (1, 1));
 }

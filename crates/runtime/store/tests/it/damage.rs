@@ -6,7 +6,7 @@ use crate::samples::{
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, ResultPart};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::Timestamp;
 use ostler_core::turn::{Continue, Terminal};
 use serde_json::json;
@@ -191,7 +191,7 @@ fn c07_calls_stay_paired_when_a_result_is_lost() {
     fs::write(&path, without.join("\n") + "\n").unwrap();
     let loaded = store(&home).open(&id(1)).unwrap();
     assert!(!loaded.notices.is_empty());
-    assert!(Session::fold(loaded.entries).close().view.open_calls().is_empty());
+    assert!(SessionRecord::fold(loaded.entries).close().view.open_calls().is_empty());
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_damaged_prompt_costs_only_itself() {
         ]
     };
     let all = [vec![opened(&id(1))], turn(1), turn(2), turn(3)].concat();
-    let whole = Session::fold(all.clone()).close();
+    let whole = SessionRecord::fold(all.clone()).close();
     for lost in 0..3 {
         let (home, path) = recorded(&all);
         let mut bytes = fs::read(&path).unwrap();
@@ -354,7 +354,7 @@ fn a_damaged_prompt_costs_only_itself() {
         let loaded = store(&home).open(&id(1)).unwrap();
         let told = loaded.notices.join("; ");
         assert!(told.contains(&format!("entry {} is damaged", at + 1)), "{told}");
-        let session = Session::fold(loaded.entries).close();
+        let session = SessionRecord::fold(loaded.entries).close();
         assert_eq!((session.turns, session.view.items().len()), (3, whole.view.items().len()));
         for (n, (kept, had)) in session.view.messages().zip(whole.view.messages()).enumerate() {
             if n == lost * 4 {

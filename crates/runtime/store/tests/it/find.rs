@@ -1,4 +1,4 @@
-//! Finding a session by its name, and the one to go on with.
+//! Finding a session by its name, and the one to continue with.
 
 use crate::samples::{home, id, opened_in, prompt, store};
 use ostler_core::ids::SessionId;
@@ -93,7 +93,7 @@ fn the_latest_is_the_one_written_to_last() {
     assert_eq!(listed, [id(8), id(2), id(3), id(1)]);
 }
 
-/// An index is made of logs that others have open; nothing is locked, mended or left behind.
+/// An index is made of logs that others have open; nothing is locked, repaired or left behind.
 #[test]
 fn logs_are_read_beside_their_writer() {
     let home = home();

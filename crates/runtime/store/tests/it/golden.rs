@@ -1,4 +1,4 @@
-//! A log of format 1 as it was written once. It must load for ever: never change the file, only what reads it.
+//! A log of format 1 as it was written once. It must load forever: never change the file, only what reads it.
 
 use crate::samples::home;
 use ostler_core::ids::{CallId, ModelId, SessionId};

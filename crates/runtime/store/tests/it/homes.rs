@@ -43,7 +43,7 @@ fn c02_a_missing_home_is_made() {
     FileStore::new(&deep).unwrap().create(opened(&id(1))).unwrap();
     assert!(deep.join("sessions").is_dir());
     check_home(&deep).unwrap();
-    // One of the folders in it is not ours, as after a run with sudo.
+    // One of the directories in it is not ours, as after a run with sudo.
     fs::remove_dir_all(deep.join("sessions")).unwrap();
     fs::write(deep.join("file"), "").unwrap();
     check_home(&deep).unwrap();
@@ -255,7 +255,7 @@ fn c02_a_read_only_home_is_refused() {
     child::expect_done(&command.output().unwrap());
 }
 
-/// Waiting for the other end of a pipe would be for ever.
+/// Waiting for the other end of a pipe would be forever.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || send.send(work()));
@@ -272,7 +272,7 @@ fn c18_only_a_regular_file_is_a_log() {
     let stand_ins: [StandIn; 5] = [
         ("link", "it is a link", |path| symlink(path.with_extension("real"), path).unwrap()),
         ("dangling link", "it is a link", |path| symlink("/does/not/exist", path).unwrap()),
-        ("folder", "it is a folder", |path| fs::create_dir(path).unwrap()),
+        ("folder", "it is a directory", |path| fs::create_dir(path).unwrap()),
         ("pipe", "it is a pipe", pipe),
         ("socket", "it is a socket", |path| drop(UnixListener::bind(path).unwrap())),
     ];

@@ -41,7 +41,7 @@ pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub struct CommandEnvironment {
     base: Variables,
-    /// Folders of programs, without those in which the agent may write.
+    /// Directories of programs, without those in which the agent may write.
     outside: OsString,
 }
 

@@ -24,7 +24,7 @@ pub enum Doubt {
     Config,
 }
 
-/// The top folder of the repository; none if git will find none from this folder.
+/// The top directory of the repository; none if git will find none from this directory.
 pub fn repository(from: &Path, workspace: &Workspace) -> Result<Option<PathBuf>, Doubt> {
     // Git goes by the real path.
     let cwd = from.canonicalize().map_err(|_| Doubt::NotPlain)?;
@@ -57,7 +57,7 @@ pub fn repository(from: &Path, workspace: &Workspace) -> Result<Option<PathBuf>,
     Ok(None)
 }
 
-/// Who owns the root that the folder lies in. None: it lies in none, and nothing around it is trusted.
+/// Who owns the root that the directory lies in. None: it lies in none, and nothing around it is trusted.
 fn owner_of_root(folder: &Path, workspace: &Workspace) -> Option<u32> {
     let within = |root: &&PathBuf| root.parent().is_some() && folder.starts_with(root);
     let root = workspace.roots.iter().filter(within).max_by_key(|root| root.as_os_str().len())?;
@@ -101,7 +101,7 @@ fn worktree(link: &Path, owner: Option<u32>) -> Result<(), Doubt> {
 fn plain(git: &Path) -> Result<(), Doubt> {
     let is_folder =
         |name: &str| fs::symlink_metadata(git.join(name)).is_ok_and(|found| found.is_dir());
-    // Whoever lacks one of these is no repository, and git would go on to the folder above.
+    // Whoever lacks one of these is no repository, and git would continue to the directory above.
     if !["objects", "refs"].into_iter().all(is_folder) || !is_head(&read(&git.join("HEAD"))?) {
         return Err(Doubt::NotPlain);
     }
@@ -156,7 +156,7 @@ fn config_is_plain(bytes: &[u8]) -> bool {
     let mut section = String::new();
     text.split('\n').all(|line| {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        // A line that goes on in the next one is not taken apart.
+        // A line that continues in the next one is not taken apart.
         let odd = line.ends_with('\\') || line.contains(|c: char| c.is_control() && c != '\t');
         !odd && line_is_plain(line, &mut section)
     })

@@ -113,7 +113,7 @@ fn the_repository_of_a_folder_above_is_found() {
     // The root is a part of it, and both belong to the same user.
     assert_eq!(found("ws/sub/deep", "ws/sub"), Ok(Some(root.join("ws"))));
     assert_eq!(found("ws/.git/refs", "ws"), Err(Doubt::NotPlain));
-    // From a folder outside of the roots it is a strange one.
+    // From a directory outside of the roots it is a strange one.
     assert_eq!(found("ws", "ws/sub"), Err(Doubt::Outside));
     for open in ["ws", "ws/.git"] {
         let all = fs::Permissions::from_mode(0o777);

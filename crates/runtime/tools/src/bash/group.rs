@@ -1,6 +1,7 @@
-//! Commands between one look at the folders and the next: one alone, or several that the kernel holds to files of their
-//! own. A group is over when all of them have ended; then the folders are looked at once more, and each command is told
-//! what it changed. Nobody gets a result before that, so that no later call can be mixed up with the group's work.
+//! Commands between one look at the directories and the next: one alone, or several that the kernel holds to files of
+//! their own. A group is over when all of them have ended; then the directories are looked at once more, and each
+//! command is told what it changed. Nobody gets a result before that, so that no later call can be mixed up with the
+//! group's work.
 
 use super::undo::BEFORE;
 use crate::confine::{ExactWrites, Inspection, SeenTraces};
@@ -72,7 +73,7 @@ pub(super) struct Group {
 
 struct GroupState {
     members: Vec<Member>,
-    /// The member that looks at the folders, because it ended last; nobody joins any more.
+    /// The member that looks at the directories, because it ended last; nobody joins any more.
     closer: Option<usize>,
     /// Until everything is recorded, no other command runs, and nobody undoes anything.
     held: Option<(OwnedRwLockWriteGuard<Early>, Occupied)>,
@@ -187,7 +188,7 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True: it was the last one, so it has to look at the folders.
+    /// True: it was the last one, so it has to look at the directories.
     fn leave(&self, index: usize) -> bool {
         let mut state = self.state();
         if let Some(member) = state.members.get_mut(index).filter(|member| !member.has_ended) {
@@ -401,7 +402,7 @@ impl Running {
     }
 }
 
-/// Whoever interrupts the call goes on working in the folders: the state is kept before that.
+/// Whoever interrupts the call continues working in the directories: the state is kept before that.
 impl Drop for Running {
     fn drop(&mut self) {
         let is_last = self.group.leave(self.index);
@@ -444,7 +445,7 @@ impl Told {
             detail.insert("undo".into(), undo);
         }
         if let Some(why) = self.failed {
-            let text = format!("[The state after this command could not be kept: {why}]");
+            let text = format!("[No snapshot could be taken after this command: {why}]");
             output.content.push(ostler_core::message::ResultPart::text(text));
         }
         output

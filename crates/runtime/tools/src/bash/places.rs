@@ -9,13 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Larger files are not compared: an approval to run one holds for once.
+/// Larger files are not compared: an approval to run one applies to once.
 const MAX_RUN: u64 = 4 << 20;
 
 /// The disk's answer. Nothing is remembered: each question looks again.
 pub struct DiskPlaces<'a> {
     files: &'a Files,
-    /// Folders in which programs are looked for, in order.
+    /// Directories in which programs are looked for, in order.
     programs: Vec<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> DiskPlaces<'a> {
         DiskPlaces { files, programs }
     }
 
-    /// The folder after these changes. None where the shell, which goes by names, and the kernel would not agree, or
+    /// The directory after these changes. None where the shell, which goes by names, and the kernel would not agree, or
     /// where a change would fail.
     fn folder(&self, changes: &[String]) -> Option<PathBuf> {
         let mut at = self.files.resolve(".").ok()?;
@@ -110,7 +110,7 @@ impl Places for DiskPlaces<'_> {
             TouchKind::Glob => self.matched(&at, path)?,
             TouchKind::Repository => self.repository(&at)?.into_iter().collect(),
             TouchKind::InRepository => match self.repository(&at)? {
-                // Never taken for an absolute path, nor for one in the home folder, nor out of the repository.
+                // Never taken for an absolute path, nor for one in the home directory, nor out of the repository.
                 Some(top) => {
                     let found = self.both(&top, Path::new(&format!("./{path}")))?;
                     if !found.iter().all(|path| path.starts_with(&top)) {
@@ -147,7 +147,7 @@ impl Places for DiskPlaces<'_> {
                 Ok(meta) if meta.is_file() && meta.mode() & 0o111 != 0 => {
                     return is_systems(&program, &meta, self.files);
                 }
-                // Not a program: the search goes on, as the shell's does.
+                // Not a program: the search continues, as the shell's does.
                 _ => {}
             }
         }
@@ -163,7 +163,7 @@ impl Places for DiskPlaces<'_> {
     }
 }
 
-/// Below what is no folder there is nothing.
+/// Below what is no directory there is nothing.
 fn is_below_a_file(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotADirectory)
 }

@@ -4,7 +4,7 @@ use ostler_core::permission::Workspace;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-/// A workspace, a folder beside it and a home; links between them. Around all of them, outside the workspace, a
+/// A workspace, a directory beside it and a home; links between them. Around all of them, outside the workspace, a
 /// repository.
 fn scene() -> (tempfile::TempDir, PathBuf, Files) {
     let dir = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ fn scene() -> (tempfile::TempDir, PathBuf, Files) {
     (dir, base, Files::new(workspace, vec![], vec![]))
 }
 
-/// Changes of folder, path, kind, and the places below the scene's folder, `*` for trees.
+/// Changes of directory, path, kind, and the places below the scene's directory, `*` for trees.
 type Row<'a> = (&'a [&'a str], &'a str, TouchKind, Option<&'a [&'a str]>);
 
 #[test]
@@ -50,10 +50,10 @@ fn paths_lead_where_the_command_would_go() {
         (&["src", ".."], "a.md", file, Some(&["ws/a.md"])),
         (&[".."], "out/s", file, Some(&["out/s"])),
         (&["away"], "s", file, Some(&["out/s"])),
-        // From a folder reached through a link, `..` in a path is the kernel's.
+        // From a directory reached through a link, `..` in a path is the kernel's.
         (&["away"], "../out/s", file, Some(&["out/s"])),
         (&["link"], "../a.md", file, Some(&["ws/a.md"])),
-        // In a change of folder it is the shell's; where they do not agree, nobody knows.
+        // In a change of directory it is the shell's; where they do not agree, nobody knows.
         (&["link", ".."], "a.md", file, Some(&["ws/a.md"])),
         (&["away", ".."], "a.md", file, None),
         (&["away/.."], "a.md", file, None),
@@ -155,7 +155,7 @@ fn programs_of_the_system_and_of_others() {
         (&["$/none", "$/sys"], "tool", true),
         (&["$/ws/bin", "$/sys"], "tool", false),
         (&["$/sys", "$/ws/bin"], "tool", true),
-        // Not a program in the first folder: the shell goes on to the second.
+        // Not a program in the first directory: the shell continues to the second.
         (&["$/sys", "$/ws/bin"], "data", false),
         (&["$/sys"], "data", false),
         (&["$/sys"], "folder", false),

@@ -20,10 +20,10 @@ impl CommandSummary {
     pub fn of(finished: &CommandReport, limit: Duration, one_is_an_answer: bool) -> CommandSummary {
         let (ending, is_error) = match finished.status {
             _ if finished.timed_out => {
-                (Some(format!("Timed out after {} and was ended.", time(limit))), true)
+                (Some(format!("Timed out after {} and was stopped.", time(limit))), true)
             }
             _ if finished.output_capped => {
-                (Some("Ended, because it wrote more than 1 GB of output.".into()), true)
+                (Some("Stopped because it wrote more than 1 GB of output.".into()), true)
             }
             ExitStatus::Code(0) => (None, false),
             ExitStatus::Code(1) if one_is_an_answer => (None, false),
@@ -126,7 +126,7 @@ mod tests {
         let late = CommandReport { timed_out: true, killed: true, ..finished(term, b"partial\n") };
         assert_eq!(
             read(&late, false),
-            ("Timed out after 2 s and was ended.\npartial".into(), true)
+            ("Timed out after 2 s and was stopped.\npartial".into(), true)
         );
         // A command that answers the signal with an ordinary exit is late all the same.
         let trapped =

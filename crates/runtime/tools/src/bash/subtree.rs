@@ -1,16 +1,16 @@
-//! What lies below a folder, for commands that are given every name in it.
+//! What lies below a directory, for commands that are given every name in it.
 
 use crate::workspace::Files;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Names looked at. In a larger folder it cannot be told.
+/// Names looked at. In a larger directory it cannot be told.
 const MAX_LOOKS: usize = 100_000;
 /// Links whose targets are looked up.
 const MAX_LINKS: usize = 500;
 
-/// Where the links below the folder lead, as far as that is outside of it. None: it cannot be told, or, with `words`, a
-/// name is not one plain word to `xargs`.
+/// Where the links below the directory lead, as far as that is outside of it. None: it cannot be told, or, with
+/// `words`, a name is not one plain word to `xargs`.
 pub(super) fn links(files: &Files, top: &Path, words: bool) -> Option<Vec<PathBuf>> {
     let (mut found, mut looks) = (Vec::new(), 0);
     let mut open = vec![top.to_path_buf()];

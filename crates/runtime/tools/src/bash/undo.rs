@@ -1,6 +1,6 @@
-//! The folders are kept before a command may change them, and after it, so that what it did can be undone.
+//! The directories are kept before a command may change them, and after it, so that what it did can be undone.
 //!
-//! The look at the folders begins when the call arrives, while the model may still talk. It is used if the command
+//! The look at the directories begins when the call arrives, while the model may still talk. It is used if the command
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
 use super::group::{Early, Group, Joining, KeptFolders, Member, Turn, Untold, blocking, enter};
@@ -20,7 +20,7 @@ use tokio::sync::RwLock;
 
 pub(super) const BEFORE: &str = "before a command";
 
-/// A look at the folders that is older is not used.
+/// A look at the directories that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
 
 /// Looks that begin before their command, at the same time in the whole process.
@@ -46,7 +46,7 @@ impl Drop for EarlyLook {
     }
 }
 
-/// Whether and where the folders are kept.
+/// Whether and where the directories are kept.
 #[derive(Clone, Default)]
 pub enum Keeping {
     /// Nobody wants to undo.
@@ -116,21 +116,23 @@ impl Undo {
         };
         let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
         if steps.clone().any(|step| changes_refs(step) && !self.keeps_repository(step)) {
-            return Some("undo does not keep the repository, which is not in the workspace".into());
+            return Some(
+                "undo does not cover the repository, which is outside the workspace".into(),
+            );
         }
         if access.writes.is_empty() || !steps.any(Step::needs_backing) {
             return None;
         }
         let Some(left_out) = left_out(snapshots) else {
-            return Some("undo could not look at the directory".into());
+            return Some("undo could not inspect the directory".into());
         };
         let below =
             |path: &PathBuf| access.writes.iter().any(|scope| scope.path().starts_with(path));
         let path = left_out.into_iter().find(below)?;
-        Some(format!("undo does not keep {}", path.display()).into())
+        Some(format!("undo does not cover {}", path.display()).into())
     }
 
-    /// The repository that git finds lies in the folders that are kept.
+    /// The repository that git finds lies in the directories that are kept.
     fn keeps_repository(&self, step: &Step) -> bool {
         let Some(place) = &step.place else { return false };
         for folder in place.ancestors() {
@@ -192,8 +194,8 @@ impl Undo {
         }
     }
 
-    /// Keeps the folders, unless the command is proved to change nothing. With `exact` it may run beside others that the
-    /// kernel holds to their own files; without, it waits for all of them and runs alone.
+    /// Keeps the directories, unless the command is proved to change nothing. With `exact` it may run beside others
+    /// that the kernel holds to their own files; without, it waits for all of them and runs alone.
     pub async fn begin(
         &self,
         newcomer: Newcomer<'_>,
@@ -268,7 +270,7 @@ pub struct Newcomer<'a> {
     pub inspection: Option<Inspection>,
 }
 
-/// `git clean` that removes ignored files, build folders among them.
+/// `git clean` that removes ignored files, build directories among them.
 fn is_clean(step: &Step) -> bool {
     let word = |at: usize| step.words.get(at).and_then(Word::literal);
     let ignored = |text: &str| text.starts_with('-') && text.contains(['x', 'X']);
@@ -293,8 +295,7 @@ fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
 
 fn refused(why: &str) -> ToolOutput {
     ToolOutput::error(format!(
-        "Not run: the state before the command could not be kept, so it could not be undone: {why}. Tell the user: \
-         make room or fix what is named, or start with --no-undo to run commands that cannot be undone."
+        "Not run: no snapshot could be taken before the command, so it could not be undone: {why}. Tell the user to free disk space or fix the problem, or to start with --no-undo to run commands that cannot be undone."
     ))
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 fn what_undo_does_not_keep_is_named() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().canonicalize().unwrap().join("ws");
-    // More files than are kept of a build folder.
+    // More files than are kept of a build directory.
     let modules = root.join("node_modules");
     fs::create_dir_all(&modules).unwrap();
     for number in 0..2_001 {
@@ -42,7 +42,7 @@ fn what_undo_does_not_keep_is_named() {
     }
     for text in ["echo x > node_modules/a", "sed -i s/a/b/ a node_modules/1"] {
         let why = not_kept(kept(), text);
-        assert!(why.starts_with("undo does not keep ") && why.ends_with("node_modules"), "{why}");
+        assert!(why.starts_with("undo does not cover ") && why.ends_with("node_modules"), "{why}");
     }
     // A repository around the workspace, and the one that a linked worktree belongs to.
     let above = world.path().join(".git");

@@ -62,11 +62,11 @@ impl ConfinedCommand {
         let Some(guard) = self.guard.take() else { return rebases };
         let told = |restored: Restored| match restored {
             Restored::Done(path) => format!(
-                "{} was changed by the command and has been put back: git runs programs that it names.",
+                "{} was changed by the command and has been restored: git runs programs that it names.",
                 shown(&path)
             ),
             Restored::Failed(path, why) => format!(
-                "{} was changed by the command and could not be put back ({why}). Look at it before you use git.",
+                "{} was changed by the command and could not be restored ({why}). Look at it before you use git.",
                 shown(&path)
             ),
         };

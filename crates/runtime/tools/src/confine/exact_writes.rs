@@ -114,8 +114,7 @@ impl Confinement {
         denied.keep_from(&mut sandbox);
         sandbox.bounds = self.bounds(&terms);
         let made = tempfile::Builder::new().prefix("beside-").tempdir_in(&sandbox.temp);
-        let temp =
-            made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+        let temp = made.map_err(|error| format!("cannot create a temporary directory: {error}"))?;
         sandbox.temp = temp.path().to_path_buf();
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.writable = writes.paths().map(Path::to_path_buf).collect();

@@ -1,11 +1,11 @@
-//! What commands may read of a home folder, and where their caches go.
+//! What commands may read of a home directory, and where their caches go.
 
 use ostler_core::permission::guarded_names;
 use ostler_exec::follow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Toolchains and caches below a home folder: programs and what they have fetched, nothing of the person's.
+/// Toolchains and caches below a home directory: programs and what they have fetched, nothing of the person's.
 const TOOLS: &str = "
     .cargo .rustup .npm .nvm .volta .fnm .bun .deno .pnpm-store .yarn .node-gyp .pyenv .virtualenvs .pipx .conda
     miniconda3 anaconda3 .rye .uv .rbenv .rvm .gem .bundle go .m2 .gradle .sdkman .java .jdks .kotlin .sbt .ivy2
@@ -16,7 +16,7 @@ const TOOLS: &str = "
     .gitconfig .gitignore .gitignore_global .editorconfig .tool-versions .python-version
     .node-version .nvmrc .condarc .rustfmt.toml .clang-format .inputrc .terminfo";
 
-/// Variables that name such folders, wherever they are.
+/// Variables that name such directories, wherever they are.
 const NAMED_BY: &str = "
     CARGO_HOME RUSTUP_HOME GOPATH GOROOT GOMODCACHE JAVA_HOME JDK_HOME MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME
     ANDROID_HOME ANDROID_SDK_ROOT SDKMAN_DIR NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR PNPM_HOME BUN_INSTALL DENO_DIR
@@ -24,7 +24,7 @@ const NAMED_BY: &str = "
     NUGET_PACKAGES STACK_ROOT OPAMROOT MIX_HOME HEX_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR HOMEBREW_PREFIX
     CUDA_HOME SSL_CERT_FILE NODE_EXTRA_CA_CERTS";
 
-/// Caches that are written by every build: moved to the private temporary folder.
+/// Caches that are written by every build: moved to the private temporary directory.
 const CACHES: [(&str, &str); 8] = [
     ("XDG_CACHE_HOME", "cache"),
     ("GOCACHE", "cache/go-build"),
@@ -81,7 +81,7 @@ pub(super) fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     guarded_names::secrets(home).filter(|_| home.is_absolute())
 }
 
-/// The environment with temporary files and caches in the private folder, and what is built in the project.
+/// The environment with temporary files and caches in the private directory, and what is built in the project.
 pub(super) fn with_temp(
     environment: &mut Vec<(OsString, OsString)>,
     temp: &Path,

@@ -9,13 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MOST_BYTES: u64 = 1 << 20;
-/// Of the files in a folder of hooks.
+/// Of the files in a directory of hooks.
 const MOST_NAMES: usize = 500;
 
 /// Names of what git runs, each with what it is.
 type FrozenRun = BTreeSet<(String, String)>;
 
-/// What git runs because of each frozen file or folder.
+/// What git runs because of each frozen file or directory.
 #[derive(Debug, Default)]
 pub(super) struct Frozen(Vec<(PathBuf, FrozenRun)>);
 

@@ -5,7 +5,7 @@ use super::repository::is_repository;
 use crate::read_small_text;
 use std::path::{Path, PathBuf};
 
-/// Below a repository's own folder. What is missing must not appear either.
+/// Below a repository's own directory. What is missing must not appear either.
 const PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "info/attributes"];
 /// It leads git to another configuration. Where there is none, an empty one in its place would break git.
 const ELSEWHERE: &str = "commondir";
@@ -14,13 +14,13 @@ const OF_A_WORKTREE: [&str; 3] = ["gitdir", "commondir", "config.worktree"];
 
 /// Names looked at in the search for repositories inside a root.
 const MOST_NAMES: usize = 4_000;
-/// Folders between a root and a repository inside it.
+/// Directories between a root and a repository inside it.
 const MOST_LEVELS: usize = 5;
 /// Repositories that are guarded.
 const MOST_REPOSITORIES: usize = 200;
 /// Of a file that git reads.
 const MOST_BYTES: u64 = 1 << 20;
-/// Folders that are full of names and hold no repository of the project's own.
+/// Directories that are full of names and hold no repository of the project's own.
 const SKIPPED: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
 /// The files of repositories that make git run programs.
@@ -30,7 +30,7 @@ pub(super) struct GitParts {
     pub(super) fixed: Vec<PathBuf>,
     /// Not there, and nothing can be put in their place: looked for afterwards.
     pub(super) absent: Vec<PathBuf>,
-    /// The repositories themselves: folders such as `.git` and `.git/modules/x`.
+    /// The repositories themselves: directories such as `.git` and `.git/modules/x`.
     pub(super) repositories: Vec<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf], home: &Path) -> GitParts
     parts
 }
 
-/// A repository that a root is part of and that lies outside: its own folder, and the top of its files.
+/// A repository that a root is part of and that lies outside: its own directory, and the top of its files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Around {
     pub(super) git: PathBuf,
@@ -70,7 +70,7 @@ pub(super) struct Around {
     pub(super) top: Option<PathBuf>,
 }
 
-/// Who works in a folder of a repository, or in a linked worktree, expects git to work there.
+/// Who works in a directory of a repository, or in a linked worktree, expects git to work there.
 pub(super) fn around(root: &Path) -> Option<Around> {
     let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
     let at = root.ancestors().find(has_git)?;
@@ -83,8 +83,8 @@ pub(super) fn around(root: &Path) -> Option<Around> {
     let text = read_small_text(&own, MOST_BYTES)?;
     let folder = at.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let common = read_small_text(&folder.join(ELSEWHERE), MOST_BYTES);
-    // A file can lead anywhere, and a command may have written it: only a repository that knows of this worktree counts,
-    // and only if its own folder is where git puts those of worktrees.
+    // A file can lead anywhere, and a command may have written it: only a repository that knows of this worktree
+    // counts, and only if its own directory is where git puts those of worktrees.
     let back = read_small_text(&folder.join("gitdir"), MOST_BYTES);
     let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
     let git = match common {
@@ -93,7 +93,7 @@ pub(super) fn around(root: &Path) -> Option<Around> {
             let is_worktree = folder.parent() == Some(git.join("worktrees").as_path());
             Some(git).filter(|_| knows && is_worktree)
         }
-        // A submodule: its folder lies in that of the repository around it.
+        // A submodule: its directory lies in that of the repository around it.
         None => {
             let inside = |above: &Path| folder.starts_with(above.join(".git/modules"));
             let within = at.ancestors().skip(1).any(inside);
@@ -107,7 +107,7 @@ pub(super) fn around(root: &Path) -> Option<Around> {
 
 #[derive(Default)]
 struct GitPartSearch {
-    /// Folders such as `.git` and `.git/modules/x`.
+    /// Directories such as `.git` and `.git/modules/x`.
     repositories: Vec<PathBuf>,
     /// `.git` files that lead to a repository elsewhere.
     links: Vec<PathBuf>,
@@ -161,7 +161,7 @@ impl GitPartSearch {
     }
 }
 
-/// The folders in it, without links.
+/// The directories in it, without links.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().filter_map(Result::ok);
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -264,7 +264,7 @@ mod tests {
                 assert_eq!(around(&at("forged")), None, "{folder} {common}");
             }
         }
-        // The folder of another submodule.
+        // The directory of another submodule.
         let modules = at("repo/.git/modules");
         for (name, worktree) in [("m", "../../../m"), ("n", "../../../n")] {
             for folder in ["objects", "refs"] {

@@ -41,14 +41,14 @@ pub(super) fn named_by(folder: &Path, roots: &[PathBuf], home: &Path) -> Vec<Pat
             }
         }
     }
-    // A mount makes a folder of a missing name that ends with a slash.
+    // A mount makes a directory of a missing name that ends with a slash.
     let in_top = |hooks: &PathBuf| top.as_ref().map(|top| plain(&top.join(hooks)).join(""));
     found.extend(hooks.iter().filter_map(in_top));
     found.retain(|path| roots.iter().any(|root| path.starts_with(root) && path != root));
     found
 }
 
-/// The files that a repository's folder says it belongs to.
+/// The files that a repository's directory says it belongs to.
 pub(super) fn worktree_of(folder: &Path) -> Option<PathBuf> {
     let bytes = read_small(&folder.join("config"), MOST_BYTES)?;
     let all = settings(&String::from_utf8_lossy(&bytes));
@@ -58,7 +58,7 @@ pub(super) fn worktree_of(folder: &Path) -> Option<PathBuf> {
 
 /// Section, key and value of every setting, in the order of the file. Subsections are left out.
 fn settings(text: &str) -> Vec<(String, String, String)> {
-    // A value goes on in the next line after a backslash.
+    // A value continues in the next line after a backslash.
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut section = String::new();
     let mut found = Vec::new();

@@ -209,7 +209,7 @@ pub(super) fn settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
             }
             continue;
         }
-        // A value that goes on in the next line, or is quoted in parts, is not read here.
+        // A value that continues in the next line, or is quoted in parts, is not read here.
         if line.ends_with('\\') || section.is_empty() {
             return None;
         }

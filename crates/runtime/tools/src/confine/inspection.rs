@@ -1,7 +1,8 @@
-//! What is looked at after a command that may have changed files: new repositories, and files that other programs run for
-//! the user. Both are told; a repository that would run programs is made inert.
+//! What is looked at after a command that may have changed files: new repositories, and files that other programs run
+//! for the user. Both are told; a repository that would run programs is made inert.
 //!
-//! Where snapshots are taken they say what changed. Otherwise, and in folders that they leave out, a bounded walk looks.
+//! Where snapshots are taken they say what changed. Otherwise, and in directories that they leave out, a bounded walk
+//! looks.
 
 use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
@@ -34,7 +35,7 @@ const AT_INSTALLATION: [&str; 7] =
 /// The state before a command, as far as the look afterwards needs it.
 pub struct Inspection {
     pub(super) workspace: Workspace,
-    /// Folders in which a repository could be put.
+    /// Directories in which a repository could be put.
     pub(super) places: Vec<PathBuf>,
     /// Repositories whose hooks and settings the command could not change.
     pub(super) known: Vec<PathBuf>,
@@ -55,7 +56,7 @@ pub struct Inspection {
 /// What a command did, as snapshots know it.
 pub struct SeenTraces<'a> {
     pub changes: &'a [RecordedChange],
-    /// Folders that they do not hold.
+    /// Directories that they do not hold.
     pub left_out: &'a [PathBuf],
     pub content: &'a dyn Fn(&Hash) -> Option<Vec<u8>>,
 }
@@ -295,7 +296,7 @@ impl Inspection {
         lines.append(&mut new);
         let more = lines.len().saturating_sub(MOST_REPOSITORIES);
         lines.truncate(MOST_REPOSITORIES);
-        lines.extend((more > 0).then(|| format!("The same holds for {more} more repositories.")));
+        lines.extend((more > 0).then(|| format!("The same applies to {more} more repositories.")));
         lines
     }
 

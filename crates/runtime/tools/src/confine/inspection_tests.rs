@@ -145,7 +145,7 @@ fn a_plain_repository_is_told_and_left_alone() {
 fn the_users_own_repositories_keep_their_hooks() {
     for walks in [false, true] {
         let ground = Ground::new(walks, |root| {
-            // Too deep to be guarded, and a bare one in a folder of tests.
+            // Too deep to be guarded, and a bare one in a directory of tests.
             for folder in ["a/b/c/d/e/f/g/.git", "tests/fixture.git"] {
                 repository(&root.join(folder), EVIL);
             }
@@ -191,7 +191,7 @@ fn a_hook_put_into_an_unguarded_repository_counts() {
 
 #[test]
 fn settings_that_another_repository_uses_count() {
-    // Git needs no HEAD in the folder that a commondir leads to.
+    // Git needs no HEAD in the directory that a commondir leads to.
     for (walks, removes_head) in [(false, false), (false, true), (true, false), (true, true)] {
         let ground = Ground::new(walks, |root| {
             repository(&root.join("store"), PLAIN);
@@ -272,7 +272,7 @@ fn a_frozen_file_that_changed_all_the_same_is_told() {
 #[test]
 fn links_to_what_runs_programs_are_taken_out_of_the_way() {
     for walks in [false, true] {
-        // The folder it leads to was there before and is the user's: it stays.
+        // The directory it leads to was there before and is the user's: it stays.
         let ground = Ground::new(walks, |root| repository(&root.join("store/x"), EVIL));
         ground.file("one/.git", "gitdir: ../store/x\n");
         fs::create_dir(ground.root.join("two")).unwrap();

@@ -98,7 +98,7 @@ fn hint(
     if let Some(limit) = limits.file_size
         && (is_signal("XFSZ") || tells(&["File too large", "EFBIG"]))
     {
-        return said(format!("no file may grow beyond {}", size(limit)), "fileSize");
+        return said(format!("a file can have at most {}", size(limit)), "fileSize");
     }
     if let Some(limit) = limits.tasks
         && (finished.exceeded == Some(Exceeded::TasksRefused)
@@ -177,8 +177,8 @@ mod tests {
         let signal = |number| ExitStatus::Signal { number, name: signal_name(number) };
         let fork = "bash: fork: retry: Resource temporarily unavailable\n";
         for (status, output, expected) in [
-            (signal(25), "", Some("beyond 1.5 GB")),
-            (code(153), "", Some("beyond 1.5 GB")),
+            (signal(25), "", Some("at most 1.5 GB")),
+            (code(153), "", Some("at most 1.5 GB")),
             (code(1), "OSError: [Errno 27] File too large", Some("sandbox.limits.fileSize")),
             (code(254), fork, Some("no more than 2048 processes")),
             (code(1), "RuntimeError: can't start new thread", Some("sandbox.limits.processes")),

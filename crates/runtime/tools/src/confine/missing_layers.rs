@@ -20,12 +20,12 @@ impl Missing {
                  --accept-missing-layers)"
             ),
             Missing::Floor => {
-                "this system cannot hold commands in a sandbox (`ostler doctor` says why; accept it with \
+                "this system cannot run commands in a sandbox (`ostler doctor` says why; accept it with \
                  --accept-missing-layers)"
                     .into()
             }
             Missing::Whole => {
-                "the workspace is the whole disk, which no sandbox can hold (start in a project directory, or accept it \
+                "the workspace is the whole disk, which no sandbox can confine (start in a project directory, or accept it \
                  with --accept-missing-layers)"
                     .into()
             }
@@ -37,10 +37,10 @@ impl Missing {
         match self {
             Missing::Bubblewrap(fault) => fault.clone(),
             Missing::Floor => {
-                "this system cannot hold commands in a sandbox; `ostler doctor` says why".into()
+                "this system cannot run commands in a sandbox; `ostler doctor` says why".into()
             }
             Missing::Whole => {
-                "the folder is the whole disk, which no sandbox can hold; change to another folder"
+                "the directory is the whole disk, which no sandbox can confine; change to another directory"
                     .into()
             }
         }
@@ -57,8 +57,12 @@ impl Missing {
             Missing::Bubblewrap(fault) => format!(
                 "{fault}; git hooks and settings are restored after each command, but not protected while it runs"
             ),
-            Missing::Floor => "this system cannot hold commands; they run as you do".into(),
-            Missing::Whole => "the workspace is the whole disk; commands run as you do".into(),
+            Missing::Floor => {
+                "this system cannot confine commands; they run with your full permissions".into()
+            }
+            Missing::Whole => {
+                "the workspace is the whole disk; commands run with your full permissions".into()
+            }
         }
     }
 }

@@ -181,7 +181,7 @@ impl Confinement {
             match std::thread::spawn(probe).join() {
                 Ok(Ok(found)) => found,
                 Ok(Err(error)) => unknown(error.to_string()),
-                Err(_) => unknown("looking for it failed inside the harness".into()),
+                Err(_) => unknown("the check failed with an internal error".into()),
             }
         })
     }
@@ -199,7 +199,7 @@ impl Confinement {
     /// In one line, for people.
     pub fn summary(&self) -> String {
         if !self.options.enabled {
-            return "off, as the settings say".into();
+            return "off (settings)".into();
         }
         let layers = self.layers();
         let names = [
@@ -299,7 +299,7 @@ impl Confinement {
         let rebases = (!terms.only_reads && !terms.unguarded).then_some(rebases);
         if guard.as_ref().is_some_and(|guard| guard.incomplete) {
             return Err(
-                "hooks and settings of git in the workspace are too large or cannot be read, so they cannot be guarded".into()
+                "hooks and settings of git in the workspace are too large or cannot be read, so they cannot be protected".into()
             );
         }
         if terms.git {
@@ -403,7 +403,7 @@ impl Confinement {
         home.map(|(_, value)| PathBuf::from(value)).unwrap_or_default()
     }
 
-    /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
+    /// Puts a command into the sandbox, with its temporary files and caches in the private directory.
     pub fn confine(&self, command: &mut Command, held: &ConfinedCommand) {
         command.limits = self.limits();
         if let Some(sandbox) = &held.sandbox {
@@ -415,9 +415,7 @@ impl Confinement {
     fn temp(&self) -> Result<&Path, String> {
         match self.temp.get_or_init(temp_directory::create) {
             Ok(folder) => Ok(folder.path()),
-            Err(why) => {
-                Err(format!("no private folder for temporary files could be made in {why}"))
-            }
+            Err(why) => Err(format!("cannot create a private temporary directory in {why}")),
         }
     }
 
@@ -433,8 +431,8 @@ impl Confinement {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The folders of repositories that the workspace is part of and that lie outside, as far as commands may change
-    /// them: of a linked worktree, or of the directory above.
+    /// The directories of repositories that the workspace is part of and that lie outside, as far as commands may
+    /// change them: of a linked worktree, or of the directory above.
     pub fn repositories_around(&self) -> Vec<PathBuf> {
         let is_writable =
             |git: &PathBuf| rustix::fs::access(git, rustix::fs::Access::WRITE_OK).is_ok();
@@ -462,7 +460,7 @@ fn own_temp(sandbox: &mut Sandbox) -> Result<Option<TempDir>, String> {
         return Ok(None);
     }
     let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
-    let made = made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+    let made = made.map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     sandbox.temp = made.path().to_path_buf();
     Ok(Some(made))
 }

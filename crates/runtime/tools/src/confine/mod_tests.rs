@@ -78,7 +78,7 @@ fn what_is_missing_of_the_whole_sandbox() {
         (ALL, None),
         ([false, true, true], None),
         (FLOOR, Some("missing")),
-        ([false, false, false], Some("cannot hold commands")),
+        ([false, false, false], Some("this system cannot")),
     ] {
         for accept_missing in [false, true] {
             let options = ConfineOptions { accept_missing, ..ConfineOptions::default() };

@@ -1,5 +1,5 @@
-//! A rebase in progress is a list of things that git will do when the user goes on with it, programs included. Commands
-//! other than git's do not write it.
+//! A rebase in progress is a list of things that git will do when the user continues with it, programs included.
+//! Commands other than git's do not write it.
 
 use crate::read_small;
 use std::fs;
@@ -17,7 +17,8 @@ const MOST_BYTES: u64 = 8 << 20;
 pub(super) struct Rebases {
     /// In progress: like hooks, not to be changed.
     pub(super) fixed: Vec<PathBuf>,
-    /// Not in progress. An empty folder in its place would make git think that it is, so these are looked at afterwards.
+    /// Not in progress. An empty directory in its place would make git think that it is, so these are looked at
+    /// afterwards.
     absent: Vec<PathBuf>,
     /// Git itself was to run: what it leaves stays, and is told if it runs programs.
     by_git: bool,
@@ -36,12 +37,12 @@ impl RebaseLeft {
     pub(super) fn told(self, shown: impl Fn(&Path) -> String) -> String {
         match self {
             RebaseLeft::Removed(path) => format!(
-                "{} was made by the command and has been removed: git would have run programs from it at the next \
+                "{} was created by the command and has been removed: git would have run programs from it at the next \
                  `git rebase --continue`.",
                 shown(&path)
             ),
             RebaseLeft::Failed(path, why) => format!(
-                "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
+                "{} was created by the command and could not be removed ({why}). Git runs programs from it at the next \
                  `git rebase --continue`.",
                 shown(&path)
             ),
@@ -85,7 +86,7 @@ impl Rebases {
     }
 }
 
-/// Whether going on with it runs programs. What cannot be read does.
+/// Whether continuing with it runs programs. What cannot be read does.
 fn runs(state: &Path) -> bool {
     let Ok(meta) = state.symlink_metadata() else { return false };
     if !meta.is_dir() {

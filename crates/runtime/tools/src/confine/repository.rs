@@ -16,13 +16,13 @@ const MOST_NAMES: usize = 1_000;
 /// Reasons that are told.
 const MOST_REASONS: usize = 5;
 
-/// A folder that git takes for a repository: `.git`, that of a submodule or a worktree, or a bare one.
+/// A directory that git takes for a repository: `.git`, that of a submodule or a worktree, or a bare one.
 pub(super) fn is_repository(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// A folder whose settings and hooks another one can use through its `commondir`. Git then needs no `HEAD` in it.
+/// A directory whose settings and hooks another one can use through its `commondir`. Git then needs no `HEAD` in it.
 pub(super) fn can_be_shared(folder: &Path) -> bool {
     let is_folder = |name: &str| folder.join(name).is_dir();
     is_folder("objects") && is_folder("refs") && !is_folder("config")
@@ -182,15 +182,15 @@ pub(super) fn led_to(link: &Path) -> Option<PathBuf> {
     link.parent()?.join(target).canonicalize().ok()
 }
 
-/// What of a repository has to be renamed: without `HEAD` git does not find it, and without `objects` no other folder can
-/// use its settings and hooks through a `commondir`.
+/// What of a repository has to be renamed: without `HEAD` git does not find it, and without `objects` no other
+/// directory can use its settings and hooks through a `commondir`.
 pub(super) fn vital_parts(folder: &Path) -> Vec<PathBuf> {
     let parts = ["HEAD", "objects"].map(|name| folder.join(name));
     parts.into_iter().filter(|part| part.symlink_metadata().is_ok()).collect()
 }
 
-/// Renames what git looks for first, so that it finds no repository there: parts of a folder, the link itself. Nothing is
-/// lost, and the new name says how to take it back.
+/// Renames what git looks for first, so that it finds no repository there: parts of a directory, the link itself.
+/// Nothing is lost, and the new name says how to take it back.
 pub(super) fn quarantine(path: &Path) -> io::Result<PathBuf> {
     for number in 1..=MOST_NAMES {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

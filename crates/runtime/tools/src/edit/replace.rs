@@ -154,7 +154,7 @@ pub fn reason(content: &[u8], old: &str) -> String {
         (!wanted.is_empty()).then(|| lines.windows(wanted.len()).find(matches)).flatten()
     {
         return format!(
-            "The same text with other white space stands at line {line}: copy it exactly."
+            "The same text with different white space is at line {line}: copy it exactly."
         );
     }
     if content.contains('\u{fffd}') && old.contains('\u{fffd}') {

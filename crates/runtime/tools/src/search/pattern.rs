@@ -1,4 +1,4 @@
-//! A pattern for file names below a folder.
+//! A pattern for file names below a directory.
 
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Longer ones are refused before anything is compiled.
 const MAX_LENGTH: usize = 1_000;
 
-/// `*.rs` matches at any depth, `src/*.rs` from the folder on, `**` crosses folders, `!…` turns it round.
+/// `*.rs` matches at any depth, `src/*.rs` from the directory on, `**` crosses directories, `!…` turns it round.
 pub struct NamePattern {
     matcher: GlobMatcher,
     only_name: bool,
@@ -17,7 +17,7 @@ impl NamePattern {
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > MAX_LENGTH {
             return Err(format!(
-                "the pattern is too long: {} bytes, at most {MAX_LENGTH} are possible",
+                "the pattern is too long: {} bytes, the limit is {MAX_LENGTH}",
                 text.len()
             ));
         }
@@ -32,7 +32,7 @@ impl NamePattern {
         Ok(NamePattern { matcher, only_name, negated })
     }
 
-    /// As a name in its own folder, never at any depth.
+    /// As a name in its own directory, never at any depth.
     pub fn anchored(mut self) -> Self {
         self.only_name = false;
         self

@@ -4,19 +4,19 @@ use crate::blocking_task::TaskStop;
 use ignore::WalkBuilder;
 use std::path::{Path, PathBuf};
 
-/// Regular files below a folder. Hidden ones are listed, `.git` and ignored ones are not, links are not followed.
+/// Regular files below a directory. Hidden ones are listed, `.git` and ignored ones are not, links are not followed.
 /// Ends early when the work must stop.
 pub struct FileWalk<'a> {
     walk: ignore::Walk,
     stop: &'a TaskStop,
-    /// Folders and files that could not be looked at.
+    /// Directories and files that could not be looked at.
     pub unreadable: usize,
 }
 
 impl<'a> FileWalk<'a> {
     pub fn new(root: &Path, stop: &'a TaskStop) -> Self {
-        // In a repository git's own rules hold, those of the folders above included. Elsewhere a `.gitignore` counts
-        // from the searched folder on: one that happens to lie further up belongs to somebody else.
+        // In a repository git's own rules hold, those of the directories above included. Elsewhere a `.gitignore`
+        // counts from the searched directory on: one that happens to lie further up belongs to somebody else.
         let in_repository = root.ancestors().any(|ancestor| ancestor.join(".git").exists());
         let walk = WalkBuilder::new(root)
             .hidden(false)

@@ -1,5 +1,5 @@
 //! A file is replaced whole: written beside its place, synced, renamed. A reader sees the old or the new content.
-//! All of it happens in one folder that is held open, so nothing that is moved meanwhile leads elsewhere.
+//! All of it happens in one directory that is held open, so nothing that is moved meanwhile leads elsewhere.
 
 use super::door::{Door, OpenPlace};
 use super::error::FileError;
@@ -45,7 +45,7 @@ impl FileStamp {
     }
 }
 
-/// Puts the bytes at `path` and makes its parent folders. `mode` none: as a new file of this user has it. `over` is
+/// Puts the bytes at `path` and makes its parent directories. `mode` none: as a new file of this user has it. `over` is
 /// the file that is to be there until the end; none if there is to be none.
 pub fn replace(
     door: &Door,
@@ -82,7 +82,7 @@ pub fn remove(door: &Door, path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Makes the rename itself survive a loss of power; where a folder cannot be synced, nothing is lost but that.
+/// Makes the rename itself survive a loss of power; where a directory cannot be synced, nothing is lost but that.
 fn sync_folder(folder: &OwnedFd) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(folder) = fs::openat(folder, ".", flags, Mode::empty()) {

@@ -8,7 +8,7 @@ fn names(folder: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Over whatever is there now, in a folder that is a root, by the kernel and by hand.
+/// Over whatever is there now, in a directory that is a root, by the kernel and by hand.
 fn each(test: impl Fn(&Path, &dyn Fn(&Path, &[u8], Option<u32>) -> Result<(), FileError>, &Door)) {
     for by_hand in [false, true] {
         let dir = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn a_hard_link_elsewhere_keeps_its_content() {
 #[test]
 fn a_failure_leaves_no_trace() {
     each(|root, put, _| {
-        // A folder cannot be replaced by a file: everything up to the rename succeeds.
+        // A directory cannot be replaced by a file: everything up to the rename succeeds.
         let target = root.join("new/deep/target");
         fs::create_dir_all(&target).unwrap();
         fs::write(target.join("inside"), "").unwrap();

@@ -138,7 +138,7 @@ impl Files {
         self.locks[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A rename asks only the folder's permissions; whoever made the file read-only meant the file.
+    /// A rename asks only the directory's permissions; whoever made the file read-only meant the file.
     pub(super) fn may_write(
         &self,
         path: &Path,

@@ -28,7 +28,7 @@ struct WorkspaceRoot {
     folder: OwnedFd,
 }
 
-/// A folder that is held, and a name in it.
+/// A directory that is held, and a name in it.
 pub struct OpenPlace<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
@@ -79,7 +79,7 @@ impl Door {
     /// Opens the object at the path. A link at its end is an error, too, unless only the link itself is wanted.
     pub fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         match self.open_as_told(path, flags) {
-            // Not a folder, but a link to one: say so.
+            // Not a directory, but a link to one: say so.
             Err(Errno::NOTDIR)
                 if flags.contains(OFlags::DIRECTORY)
                     && self.look(path).is_ok_and(|sight| sight.target.is_some()) =>
@@ -118,18 +118,18 @@ impl Door {
         seen(&self.open_as_told(path, OFlags::PATH)?)
     }
 
-    /// A folder, to look for names in it.
+    /// A directory, to look for names in it.
     pub fn folder(&self, path: &Path) -> Result<OwnedFd, Errno> {
         self.open(path, FOLDER)
     }
 
-    /// The folder that holds the path's last name.
+    /// The directory that holds the path's last name.
     pub fn place<'a>(&self, path: &'a Path) -> Result<OpenPlace<'a>, Errno> {
         let (parent, name) = self.split(path)?;
         Ok(OpenPlace { folder: self.open(parent, FOLDER)?, name })
     }
 
-    /// The same; folders that are missing are made, one after the other.
+    /// The same; directories that are missing are made, one after the other.
     pub fn make_place<'a>(&self, path: &'a Path) -> Result<(OpenPlace<'a>, Parents), FileError> {
         let at = path.parent().unwrap_or(path);
         let fail = |doing| move |errno: Errno| FileError::raced(doing, at, errno);
@@ -145,7 +145,7 @@ impl Door {
         for name in below.iter() {
             folder = match step(folder.as_fd(), name) {
                 Err(Errno::NOENT) => {
-                    parents.make(&folder, name).map_err(fail("create the folder"))?;
+                    parents.make(&folder, name).map_err(fail("create the directory"))?;
                     step(folder.as_fd(), name)
                 }
                 other => other,
@@ -184,7 +184,7 @@ impl Door {
     }
 }
 
-/// What stands under a name in a folder that is held, and the object itself. A link is not followed.
+/// What stands under a name in a directory that is held, and the object itself. A link is not followed.
 pub fn look_in(folder: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, PathSight), Errno> {
     #[cfg(test)]
     count(1);
@@ -214,7 +214,7 @@ fn open_by_hand(base: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<Own
     fs::openat(&folder, name, flags, Mode::empty())
 }
 
-/// One folder further, never through a link.
+/// One directory further, never through a link.
 fn step(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     #[cfg(test)]
     count(1);
@@ -234,18 +234,18 @@ fn target(link: &OwnedFd) -> Result<PathBuf, Errno> {
     if on_proc && !is_plain { Err(Errno::XDEV) } else { Ok(target) }
 }
 
-/// Folders made for a file, removed again if the file did not come to be. Only the innermost is held, so that the depth
-/// of a path is not limited by the number of descriptors.
+/// Directories made for a file, removed again if the file did not come to be. Only the innermost is held, so that the
+/// depth of a path is not limited by the number of descriptors.
 #[derive(Default)]
 pub struct Parents {
     made: Vec<MadeFolders>,
-    /// The folder that holds the last one made.
+    /// The directory that holds the last one made.
     innermost: Option<OwnedFd>,
 }
 
 struct MadeFolders {
     name: OsString,
-    /// Device and inode of the folder that holds it.
+    /// Device and inode of the directory that holds it.
     holder: (u64, u64),
 }
 
@@ -273,7 +273,7 @@ fn identity(folder: &OwnedFd) -> Result<(u64, u64), Errno> {
 }
 
 impl Drop for Parents {
-    /// From the inside out. Where somebody has moved a folder meanwhile, the rest stays.
+    /// From the inside out. Where somebody has moved a directory meanwhile, the rest stays.
     fn drop(&mut self) {
         let Some(mut folder) = self.innermost.take() else { return };
         while let Some(MadeFolders { name, holder }) = self.made.pop() {

@@ -3,7 +3,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
-/// A root with a file and a folder, links in it, and a folder outside.
+/// A root with a file and a directory, links in it, and a directory outside.
 fn scene() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().canonicalize().unwrap();
@@ -105,7 +105,7 @@ fn places_are_folders_that_are_held() {
         let (place, parents) = door.make_place(&path).unwrap();
         assert_eq!(place.name, "c");
         parents.keep();
-        // Moved while it is held: the write goes where the folder went, not to what took its name.
+        // Moved while it is held: the write goes where the directory went, not to what took its name.
         fs::rename(ws.join("a"), ws.join("moved")).unwrap();
         symlink(base.join("out"), ws.join("a")).unwrap();
         fs::create_dir(base.join("out/b")).unwrap();
@@ -144,7 +144,7 @@ fn a_deep_path_takes_a_few_steps_for_each_name() {
         LOOKED_UP.set(0);
         let path = super::super::resolve::resolve(&door, &root, &text).unwrap();
         assert!(LOOKED_UP.get() < 10, "what does not exist is not looked for: {}", LOOKED_UP.get());
-        // More folders than a process may have descriptors, and all of them go if the file does not come to be.
+        // More directories than a process may have descriptors, and all of them go if the file does not come to be.
         drop(door.make_place(&path).unwrap());
         assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
         door.make_place(&path).unwrap().1.keep();

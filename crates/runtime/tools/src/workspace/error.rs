@@ -9,38 +9,37 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("The path is empty. Name a file or folder.")]
+    #[error("The path is empty. Name a file or directory.")]
     Empty,
-    #[error("The path holds a NUL character, which no file name can. Send it without.")]
+    #[error("The path contains a NUL character. Send it without.")]
     Nul,
-    #[error("The path is too long: {0} bytes, and the system takes at most 4095.")]
+    #[error("The path is too long: {0} bytes; the limit is 4095.")]
     TooLong(usize),
-    #[error("A name in the path is too long: {0} bytes, and the system takes at most 255.")]
+    #[error("A name in the path is too long: {0} bytes; the limit is 255.")]
     NameTooLong(usize),
     #[error("{} does not exist{hint}", show(path))]
     Missing { path: PathBuf, hint: String },
-    #[error("{} leads through too many links, most likely in a circle.", show(.0))]
+    #[error("{} leads through too many links, probably in a circle.", show(.0))]
     Links(PathBuf),
-    #[error("{} is not a folder, so nothing can stand below it.", show(.0))]
+    #[error("{} is not a directory, so nothing can be below it.", show(.0))]
     NotAFolder(PathBuf),
-    #[error("{} is a folder. Use Glob to see what is in it.", show(.0))]
+    #[error("{} is a directory. Use Glob to see what is in it.", show(.0))]
     Folder(PathBuf),
     #[error("{} is {kind}, not a regular file.", show(path))]
     NotAFile { path: PathBuf, kind: FileErrorKind },
     #[error("Permission denied: this user may not {doing} {}.", show(path))]
     Denied { doing: &'static str, path: PathBuf },
     #[error(
-        "{} holds {}, and this tool handles files up to {}. Use Bash for it.",
+        "{} has {}; this tool handles files up to {}. Use Bash for it.",
         show(path), size(*holds), size(*limit)
     )]
     TooLarge { path: PathBuf, holds: u64, limit: u64 },
     #[error(
-        "{} changed while this call was on its way: something else stands there now than what was judged. Nothing was \
-         done. Look again before you repeat the call.",
+        "{} was replaced between the decision and this call. Nothing was done. Look again before you repeat the call.",
         show(.0)
     )]
     Moved(PathBuf),
-    #[error("{} is a link that the kernel makes to an object of a process. It is not followed.", show(.0))]
+    #[error("{} is a kernel link to an object of a process. It is not followed.", show(.0))]
     Magic(PathBuf),
     #[error("Cannot {doing} {}: {source}.", show(path))]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
@@ -74,7 +73,7 @@ impl From<rustix::fs::FileType> for FileErrorKind {
 impl fmt::Display for FileErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FileErrorKind::Folder => "a folder",
+            FileErrorKind::Folder => "a directory",
             FileErrorKind::Link => "a link",
             FileErrorKind::Device => "a device",
             FileErrorKind::Pipe => "a named pipe",

@@ -73,12 +73,12 @@ impl Files {
         &self.workspace
     }
 
-    /// Where the text leads, relative to the working folder, with links resolved as far as they exist.
+    /// Where the text leads, relative to the working directory, with links resolved as far as they exist.
     pub fn resolve(&self, text: &str) -> Result<PathBuf, FileError> {
         self.resolve_from(&self.workspace.cwd, text)
     }
 
-    /// The same, relative to another folder, which is absolute.
+    /// The same, relative to another directory, which is absolute.
     pub fn resolve_from(&self, folder: &Path, text: &str) -> Result<PathBuf, FileError> {
         resolve::resolve(&self.door, folder, text)
     }
@@ -114,7 +114,7 @@ impl Files {
         is_among(&cx.judged.writes, cx.judged.known, path)
     }
 
-    /// The path as a reader knows it: relative to the working folder where that is shorter.
+    /// The path as a reader knows it: relative to the working directory where that is shorter.
     pub fn name(&self, path: &Path) -> String {
         match path.strip_prefix(&self.workspace.cwd) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
@@ -123,7 +123,7 @@ impl Files {
         }
     }
 
-    /// The same in a sentence about a folder.
+    /// The same in a sentence about a directory.
     pub fn place(&self, folder: &Path) -> String {
         if folder == self.workspace.cwd { "the workspace folder".into() } else { self.name(folder) }
     }
@@ -154,7 +154,7 @@ impl Files {
         !matches!(self.door.look(path), Err(Errno::NOENT | Errno::NOTDIR))
     }
 
-    /// For a walk that goes by paths: the folder's path still leads to it.
+    /// For a walk that goes by paths: the directory's path still leads to it.
     pub(crate) fn may_walk(&self, folder: &Path) -> Result<(), FileError> {
         match self.door.is_same(folder) {
             true => Ok(()),

@@ -6,7 +6,7 @@ use ostler_core::diff;
 use rustix::fs::{Dir, OFlags};
 use std::path::Path;
 
-/// Names of one folder that are compared; a folder may hold millions.
+/// Names of one directory that are compared; a directory may hold millions.
 const LOOKED_AT: usize = 5_000;
 /// From here on one name may have been meant as the other.
 const ALIKE: f64 = 0.75;
@@ -22,7 +22,7 @@ pub fn hint(door: &Door, path: &Path) -> String {
         let existing =
             folder.ancestors().find(|ancestor| is_folder(ancestor)).unwrap_or(Path::new("/"));
         return format!(
-            ": there is no folder {}. The nearest one that exists is {}.",
+            ": there is no directory {}. The nearest one that exists is {}.",
             show(folder),
             show(existing)
         );
@@ -39,7 +39,7 @@ pub fn hint(door: &Door, path: &Path) -> String {
         .collect();
     let close = close(&wanted, &names);
     if close.is_empty() {
-        return format!(". The folder {} exists; list it with Glob.", show(folder));
+        return format!(". The directory {} exists; list it with Glob.", show(folder));
     }
     let close: Vec<String> = close.iter().map(|name| show(&folder.join(name))).collect();
     format!(". Did you mean {}?", close.join(" or "))

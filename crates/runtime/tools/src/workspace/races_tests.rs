@@ -1,5 +1,5 @@
-//! Somebody swaps a folder or a file with a link to outside, all the time, while the door is used. Nothing outside is
-//! ever written or read; and the same done by path, with the check before the act, is seen to escape.
+//! Somebody swaps a directory or a file with a link to outside, all the time, while the door is used. Nothing outside
+//! is ever written or read; and the same done by path, with the check before the act, is seen to escape.
 
 use super::atomic_write;
 use super::files::{Files, MAX_CHANGE};

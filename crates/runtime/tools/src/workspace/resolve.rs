@@ -1,8 +1,8 @@
 //! Path text → the object it means: absolute, free of links as far as it exists.
 //!
-//! The kernel's own rules: links are followed from left to right, `..` leaves the folder a link led to, and `..`
+//! The kernel's own rules: links are followed from left to right, `..` leaves the directory a link led to, and `..`
 //! behind a name that does not exist is an error rather than folded away. No `~`, no variables. A path that begins with
-//! a root means the folder that was the root at the start, whatever stands under its name now.
+//! a root means the directory that was the root at the start, whatever stands under its name now.
 
 use super::door::{self, Door, PathSight};
 use super::error::FileError;
@@ -41,7 +41,7 @@ pub fn resolve(door: &Door, cwd: &Path, text: &str) -> Result<PathBuf, FileError
     if says_folder && walk.missing {
         return Err(FileError::Missing {
             path: walk.out,
-            hint: ", and its name ends like a folder's.".into(),
+            hint: ", and its name ends like a directory's.".into(),
         });
     }
     if says_folder && !door.look(&walk.out).is_ok_and(|sight| sight.is_folder()) {
@@ -73,8 +73,8 @@ struct LinkWalk<'a> {
     door: &'a Door,
     /// Existing and free of links, until something is missing.
     out: PathBuf,
-    /// The folder at `out`, where the walk has just entered it: a path of n names takes n steps, not n walks from the
-    /// top.
+    /// The directory at `out`, where the walk has just entered it: a path of n names takes n steps, not n walks from
+    /// the top.
     folder: Option<OwnedFd>,
     todo: VecDeque<PathPart>,
     links: usize,
@@ -165,7 +165,7 @@ impl LinkWalk<'_> {
         Ok(())
     }
 
-    /// What stands at `next`, which is this name in the folder at `out`.
+    /// What stands at `next`, which is this name in the directory at `out`.
     fn look(&mut self, next: &Path, name: &OsStr) -> Result<(OwnedFd, PathSight), Errno> {
         if self.door.roots().any(|root| root == next) {
             return Ok((self.door.folder(next)?, self.door.look(next)?));

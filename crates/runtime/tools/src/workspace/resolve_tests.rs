@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A folder with some links; `$` in the tables stands for its path.
+/// A directory with some links; `$` in the tables stands for its path.
 fn scene() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
@@ -52,7 +52,7 @@ fn paths_lead_where_the_kernel_would_go() {
         ("abs", "$/out/s"),
         ("chain", "$/out/s"),
         ("dir/sub/new", "$/out/sub/new"),
-        // `..` behind a link leaves the link's target, not the folder the link stands in.
+        // `..` behind a link leaves the link's target, not the directory the link stands in.
         ("dir/../ws/a", "$/ws/a"),
         ("dir/../out/s", "$/out/s"),
         ("dangling", "$/ws/nowhere/x"),
@@ -80,11 +80,11 @@ fn what_cannot_be_resolved_says_why() {
         ("a\0.png", "NUL"),
         (long_name.as_str(), "name in the path is too long"),
         (long_path.as_str(), "path is too long"),
-        ("a/x", "is not a folder"),
-        ("a/", "is not a folder"),
-        ("a/.", "is not a folder"),
-        ("a/..", "is not a folder"),
-        ("new/", "ends like a folder's"),
+        ("a/x", "is not a directory"),
+        ("a/", "is not a directory"),
+        ("a/.", "is not a directory"),
+        ("a/..", "is not a directory"),
+        ("new/", "ends like a directory's"),
         ("nosuch/../a", "`..` leads nowhere"),
         ("circle1", "too many links"),
         ("circle1/x", "too many links"),

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Levels kept of one file; older ones can no longer be reached by steps.
 const MAX_LEVELS: usize = 1_000;
 
-/// Begins the name of a content that is kept with the snapshots of the folders.
+/// Begins the name of a content that is kept with the snapshots of the directories.
 const KEPT: &str = "snapshot:";
 
 #[derive(Clone, Debug, PartialEq)]
@@ -161,10 +161,10 @@ impl Files {
             return Err(ToolOutput::error(match plan.blocked {
                 true => format!(
                     "Not reverted: {name} was changed by something else after the last recorded change, and that \
-                     would be lost. Read it, and edit it if need be."
+                     would be lost. Read it, and edit it if necessary."
                 ),
                 false => format!(
-                    "There is nothing to undo: {name} stands as before the recorded changes."
+                    "There is nothing to undo: {name} is as it was before the recorded changes."
                 ),
             }));
         };

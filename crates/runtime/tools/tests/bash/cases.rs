@@ -118,7 +118,7 @@ async fn a_time_limit_keeps_partial_output() {
     let started = Instant::now();
     let late =
         desk.err("Bash", json!({"command": "echo partial; sleep 1000", "timeout": "300"})).await;
-    assert_eq!(late, "Timed out after 300 ms and was ended.\npartial");
+    assert_eq!(late, "Timed out after 300 ms and was stopped.\npartial");
     assert!(started.elapsed() < Duration::from_secs(20));
     // What it started is not waited for.
     assert_eq!(desk.ok("Bash", run("sleep 1000 & echo done")).await, "done");
@@ -130,7 +130,7 @@ async fn b32_long_output_is_kept_whole() {
     let shown = desk.err("Bash", run("seq 100000; exit 4")).await;
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[0], "Exit code 4");
-    has(lines[1], "[The output is long (588894 characters, 100000 lines). The whole is in ");
+    has(lines[1], "[The output is long (588894 characters, 100000 lines). The full output is in ");
     assert_eq!((lines[2], *lines.last().unwrap()), ("1", "100000"));
     assert!(shown.chars().count() < 5_000);
     let [name] = names(&desk.blobs.spills()).try_into().unwrap();
@@ -152,7 +152,7 @@ async fn b07_endless_output_is_bounded() {
     let shown = desk.err("Bash", command).await;
     assert!(
         shown.starts_with("Timed out after 3 s")
-            || shown.starts_with("Ended, because it wrote more than 1 GB")
+            || shown.starts_with("Stopped because it wrote more than 1 GB")
     );
     assert!(shown.chars().count() < 5_000);
     let [name] = names(&desk.blobs.spills()).try_into().unwrap();
@@ -416,7 +416,7 @@ async fn git_does_not_look_into_submodules() {
 }
 
 async fn proved_programs_are_not_those_of_the_workspace() {
-    // A folder of the workspace stands first in the path.
+    // A directory of the workspace stands first in the path.
     let desk = desk();
     let fake = desk.write("bin/ls", "#!/bin/sh\necho fake\n");
     fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -73,8 +73,7 @@ async fn an_edit_that_still_fits_is_made_and_the_other_change_told() {
     let done = desk.ok("Edit", edit("three", "four", false)).await;
     assert_eq!(
         done,
-        "Updated f:\n  1\tone\n  2\tTWO\n- 3\tthree\n+ 3\tfour\n[f had been changed by something else since you \
-         read it; that is kept. What had changed:]\n  1\tone\n- 2\ttwo\n+ 2\tTWO\n  3\tthree"
+        "Updated f:\n  1\tone\n  2\tTWO\n- 3\tthree\n+ 3\tfour\n[f had been changed by something else since you read it. Those changes are kept:]\n  1\tone\n- 2\ttwo\n+ 2\tTWO\n  3\tthree"
     );
     assert_eq!(desk.read("f"), "one\nTWO\nfour\n");
     // Its own changes are what it knows; the next one from elsewhere is told of again.
@@ -193,7 +192,7 @@ async fn edit_refuses_with_the_remedy() {
         |old: &str, new: &str| json!({"file_path": "f", "old_string": old, "new_string": new});
     has(&desk.err("Edit", edit("x", "z")).await, "Read it first");
     desk.ok("Read", json!({"file_path": "f"})).await;
-    has(&desk.err("Edit", edit("x", "z")).await, "old_string stands 2 times in f (lines 1, 3)");
+    has(&desk.err("Edit", edit("x", "z")).await, "old_string occurs 2 times in f (lines 1, 3)");
     has(&desk.err("Edit", edit("q", "z")).await, "old_string was not found in f.");
     has(&desk.err("Edit", edit("x", "x")).await, "are the same");
     has(&desk.err("Edit", edit("", "z")).await, "exists and is not empty");
@@ -249,10 +248,10 @@ async fn places_that_cannot_be_written_are_refused_clearly() {
     let desk = desk();
     desk.write("f", "x");
     for (path, expected) in [
-        (".", "is a folder"),
-        (desk.root.to_str().unwrap(), "is a folder"),
-        ("f/x", "is not a folder"),
-        ("new/", "ends like a folder's"),
+        (".", "is a directory"),
+        (desk.root.to_str().unwrap(), "is a directory"),
+        ("f/x", "is not a directory"),
+        ("new/", "ends like a directory's"),
         ("", "is empty"),
         ("a.txt\0.png", "NUL"),
         ("/dev/null", "is a device"),
@@ -303,7 +302,7 @@ async fn what_leads_elsewhere_since_it_was_judged_is_not_touched() {
     for ((tool, input), judged) in calls.into_iter().zip(judged) {
         let output = desk.run(tool, input, judged).await;
         assert!(output.is_error, "{tool}");
-        has(&super::support::text(&output), "changed while this call was on its way");
+        has(&super::support::text(&output), "was replaced between the decision and this call");
     }
     let search = json!({"pattern": "**", "path": "d"});
     fs::create_dir(desk.root.join("d")).unwrap();
@@ -311,7 +310,7 @@ async fn what_leads_elsewhere_since_it_was_judged_is_not_touched() {
     fs::remove_dir(desk.root.join("d")).unwrap();
     std::os::unix::fs::symlink(&out, desk.root.join("d")).unwrap();
     let output = desk.run("Glob", search, judged).await;
-    has(&super::support::text(&output), "changed while this call was on its way");
+    has(&super::support::text(&output), "was replaced between the decision and this call");
     assert_eq!(fs::read_to_string(out.join("s")).unwrap(), "secret a");
     assert_eq!(super::support::names(&out), ["s"]);
 }
@@ -330,7 +329,7 @@ async fn a_root_that_was_replaced_is_not_walked_and_not_left() {
     desk.ok("Write", json!({"file_path": "made/b", "content": "new"})).await;
     for (tool, input) in [("Grep", json!({"pattern": "theirs"})), ("Glob", json!({"pattern": "*"}))]
     {
-        has(&desk.err(tool, input).await, "changed while this call");
+        has(&desk.err(tool, input).await, "was replaced between the decision and this call");
     }
     assert_eq!(fs::read_to_string(old.join("a")).unwrap(), "new");
     assert_eq!(fs::read_to_string(old.join("made/b")).unwrap(), "new");
@@ -359,7 +358,7 @@ async fn a_file_too_large_to_keep_is_not_changed() {
     let desk = desk();
     let path = desk.write("huge", "");
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(20 << 20).unwrap();
-    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "holds 20.0 MB");
+    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "has 20.0 MB");
 }
 
 #[tokio::test]
@@ -375,6 +374,6 @@ async fn a_file_of_cr_lf_stays_one_when_it_is_written_anew() {
         desk.ok("Read", json!({"file_path": "f"})).await;
         let told = desk.ok("Write", json!({"file_path": "f", "content": content})).await;
         assert_eq!(desk.read("f"), after, "{before:?}");
-        assert_eq!(told.contains("CR LF"), after != content, "{told}");
+        assert_eq!(told.contains("CRLF"), after != content, "{told}");
     }
 }

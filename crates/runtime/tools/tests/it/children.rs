@@ -28,7 +28,7 @@ fn run(mut command: Command, name: &str) -> Output {
     output
 }
 
-/// Root reads everything, so a test about permissions means nothing for root. True if the caller is to go on here.
+/// Root reads everything, so a test about permissions means nothing for root. True if the caller is to continue here.
 pub fn as_ordinary_user(name: &str) -> bool {
     if is_child() || !rustix::process::geteuid().is_root() {
         return true;
@@ -48,7 +48,8 @@ pub fn as_ordinary_user(name: &str) -> bool {
     false
 }
 
-/// Files of the child can hold a few hundred bytes; more fails like a full disk. True if the caller is to go on here.
+/// Files of the child can hold a few hundred bytes; more fails like a full disk. True if the caller is to continue
+/// here.
 pub fn with_little_space(name: &str) -> bool {
     if is_child() {
         return true;
@@ -66,7 +67,7 @@ pub fn start(name: &str, argument: &std::path::Path) -> std::process::Child {
     Command::new(words.next().unwrap())
         .args(words)
         .env(CHILD, argument)
-        // What it leaves behind goes with the folder of whoever kills it.
+        // What it leaves behind goes with the directory of whoever kills it.
         .env("TMPDIR", argument)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -47,7 +47,7 @@ async fn b21_a_closed_workspace_gives_clear_errors() {
     has(&desk.ok("Glob", json!({"pattern": "*"})).await, "could not be read");
     set_mode(&desk.root, 0o755);
 
-    // A file nobody may read, one nobody may write, a folder nobody may write to.
+    // A file nobody may read, one nobody may write, a directory nobody may write to.
     set_mode(&desk.root.join("f"), 0o000);
     has(
         &desk.err("Read", json!({"file_path": "f"})).await,
@@ -96,7 +96,7 @@ async fn b26_a_dropped_write_leaves_the_old_or_the_new_content() {
 async fn b26_a_killed_write_leaves_the_old_or_the_new_content() {
     let (a, b) = ("a".repeat(300_000), "b".repeat(300_000));
     if children::is_child() {
-        // Goes on until it is killed; the parent looks at this folder.
+        // Continues until it is killed; the parent looks at this directory.
         let desk = desk();
         std::os::unix::fs::symlink(children::argument(), desk.root.join("out")).unwrap();
         for content in [&a, &b].into_iter().cycle() {
@@ -145,7 +145,7 @@ async fn b27_a_write_that_fails_halfway_changes_nothing() {
     assert_eq!(desk.read("f"), "old\n");
     assert_eq!(desk.names("."), ["f"]);
     // The file is still known, and what was recorded but not done is no step to undo.
-    has(&desk.err("Revert", json!({"file_path": "f"})).await, "stands as before");
+    has(&desk.err("Revert", json!({"file_path": "f"})).await, "is as it was before");
     desk.ok("Edit", json!({"file_path": "f", "old_string": "old", "new_string": "new"})).await;
     desk.ok("Revert", json!({"file_path": "f"})).await;
     assert_eq!(desk.read("f"), "old\n");
@@ -209,7 +209,7 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         ("socket", "is a socket"),
         ("zero", "is a device"),
         ("/dev/zero", "is a device"),
-        ("folder", "is a folder"),
+        ("folder", "is a directory"),
     ] {
         has(&in_time(&desk, "Read", json!({"file_path": path})).await, expected);
         has(&in_time(&desk, "Write", json!({"file_path": path, "content": "x"})).await, expected);
@@ -233,17 +233,14 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         in_time(&desk, "Read", json!({"file_path": "log", "offset": 3_999, "limit": 2})).await;
     assert_eq!(
         part,
-        "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Go on with offset 4001.]"
+        "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Continue with offset 4001.]"
     );
     has(
         &in_time(&desk, "Read", json!({"file_path": "log", "offset": 4_001, "limit": 1})).await,
         "[line cut]",
     );
     // It cannot be edited, so it is not remembered either.
-    has(
-        &in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await,
-        "holds 10.0 GB",
-    );
+    has(&in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await, "has 10.0 GB");
     has(&in_time(&desk, "Grep", json!({"pattern": "text", "path": "hole"})).await, "No matches");
 }
 

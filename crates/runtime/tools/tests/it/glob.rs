@@ -75,7 +75,7 @@ async fn long_lists_and_wrong_places() {
         &desk.err("Glob", json!({"pattern": "*", "path": "D"})).await,
         "does not exist. Did you mean",
     );
-    has(&desk.err("Glob", json!({"pattern": "*", "path": "d/0001"})).await, "is not a folder");
+    has(&desk.err("Glob", json!({"pattern": "*", "path": "d/0001"})).await, "is not a directory");
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ async fn a_page_at_a_time_in_the_same_order() {
     sorted.sort();
     assert_eq!(all, sorted);
     let default = desk.ok("Grep", json!({"pattern": "hit"})).await;
-    has(&default, "\n[There is more. Go on with offset 250, or narrow the search.]");
+    has(&default, "\n[There is more. Continue with offset 250, or narrow the search.]");
     assert_eq!(default.lines().take(250).map(str::to_owned).collect::<Vec<_>>(), all[..250]);
     let mut paged = Vec::new();
     while paged.len() < 300 {
@@ -99,7 +99,7 @@ async fn a_page_at_a_time_in_the_same_order() {
     }
     assert_eq!(paged, all);
     let beyond = desk.ok("Grep", json!({"pattern": "hit", "offset": 1000})).await;
-    assert_eq!(beyond, "[There are only 300 lines of output; offset 1000 is beyond.]");
+    assert_eq!(beyond, "[There are only 300 lines of output; offset 1000 is beyond the end.]");
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn output_is_bounded() {
         .await;
     assert!(text.chars().count() < 10_200, "{}", text.len());
     has(&text, "needle");
-    has(&text, "Go on with offset");
+    has(&text, "Continue with offset");
     let long = desk
         .ok("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "min.js"}))
         .await;
@@ -148,7 +148,7 @@ async fn what_may_not_be_read_is_left_out_of_a_tree() {
     desk.write("deep/.secret", "key 2\n");
     for mode in ["content", "files_with_matches", "count"] {
         let found = desk.ok("Grep", json!({"pattern": "key", "output_mode": mode})).await;
-        has(&found, "[2 files left out: reading them needs the user's consent.]");
+        has(&found, "[2 files left out: reading them needs the user's approval.]");
         assert!(found.starts_with('a') && !found.contains("secret"), "{found}");
     }
     let none = desk.ok("Grep", json!({"pattern": "key", "path": "deep"})).await;
@@ -164,7 +164,10 @@ async fn what_may_not_be_read_is_left_out_of_a_tree() {
     std::fs::remove_file(desk.root.join(".secret")).unwrap();
     let judged = desk.access("Grep", named.clone()).unwrap();
     desk.write(".secret", "key 1\n");
-    has(&text(&desk.run("Grep", named, judged).await), "changed while this call");
+    has(
+        &text(&desk.run("Grep", named, judged).await),
+        "was replaced between the decision and this call",
+    );
     assert_eq!(desk.ok("Glob", json!({"pattern": "*"})).await, ".secret\na\ndeep/.secret");
 }
 

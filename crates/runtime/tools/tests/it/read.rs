@@ -16,7 +16,7 @@ async fn lines_are_numbered_and_parts_can_be_read() {
     let absolute = desk.root.join("a.txt");
     assert_eq!(
         desk.ok("Read", json!({"file_path": absolute, "offset": "2", "limit": 1})).await,
-        "2\ttwo\n[Lines 2–2 of 3 are shown. Go on with offset 3.]"
+        "2\ttwo\n[Lines 2–2 of 3 are shown. Continue with offset 3.]"
     );
     let beyond = desk.ok("Read", json!({"file_path": "a.txt", "offset": 9})).await;
     assert_eq!(beyond, "[a.txt has only 3 lines; there is no line 9.]");
@@ -32,7 +32,7 @@ async fn two_thousand_lines_by_default() {
     let desk = desk();
     desk.write("long", "x\n".repeat(2_500));
     let text = desk.ok("Read", json!({"file_path": "long"})).await;
-    has(&text, "\n2000\tx\n[Lines 1–2000 of 2500 are shown. Go on with offset 2001.]");
+    has(&text, "\n2000\tx\n[Lines 1–2000 of 2500 are shown. Continue with offset 2001.]");
     let rest = desk.ok("Read", json!({"file_path": "long", "offset": 2001})).await;
     assert!(rest.starts_with("2001\tx\n") && rest.ends_with("\n2501\t"));
 }
@@ -72,7 +72,7 @@ async fn odd_content_is_told() {
     desk.write("crlf.txt", "a\r\nb\r\n");
     assert_eq!(
         desk.ok("Read", json!({"file_path": "crlf.txt"})).await,
-        "1\ta\n2\tb\n3\t\n[Lines end with CR LF; Edit keeps that.]"
+        "1\ta\n2\tb\n3\t\n[Lines end with CRLF; Edit keeps that.]"
     );
     desk.write("data.bin", b"\x7fELF\0\0");
     has(
@@ -107,7 +107,7 @@ async fn images_are_shown_if_a_provider_takes_them() {
     desk.write("wide.png", png(8_001, 20, 100));
     has(&desk.err("Read", json!({"file_path": "wide.png"})).await, "8001 × 20 pixels");
     desk.write("heavy.png", png(10, 20, 3_932_161));
-    has(&desk.err("Read", json!({"file_path": "heavy.png"})).await, "holds 3.8 MB");
+    has(&desk.err("Read", json!({"file_path": "heavy.png"})).await, "has 3.8 MB");
     desk.write("just.png", png(8_000, 8_000, 3_932_160));
     assert!(!desk.call("Read", json!({"file_path": "just.png"})).await.is_error);
 }
@@ -121,9 +121,9 @@ async fn missing_files_come_with_a_hint() {
         "src/mian.rs does not exist. Did you mean",
     );
     has(&desk.err("Read", json!({"file_path": "src/mian.rs"})).await, "src/main.rs?");
-    has(&desk.err("Read", json!({"file_path": "sorce/main.rs"})).await, "there is no folder");
+    has(&desk.err("Read", json!({"file_path": "sorce/main.rs"})).await, "there is no directory");
     has(&desk.err("Read", json!({"file_path": "~/x"})).await, "`~` is not expanded");
-    has(&desk.err("Read", json!({"file_path": "src"})).await, "is a folder. Use Glob");
+    has(&desk.err("Read", json!({"file_path": "src"})).await, "is a directory. Use Glob");
     has(&desk.err("Read", json!({"file_path": "nosuch/../src/main.rs"})).await, "does not exist");
 }
 

@@ -23,7 +23,7 @@ async fn step_by_step_to_the_beginning() {
     let text = desk.ok("Revert", json!({"file_path": "f"})).await;
     assert_eq!(
         text,
-        "Reverted 1 change of f: its former content is back (2 lines). 2 earlier changes can still be undone."
+        "Reverted 1 change of f: its previous content was restored (2 lines). 2 earlier changes can still be undone."
     );
     assert_eq!(desk.read("f"), "b\nb\n");
     revert(&desk, 1).await;
@@ -101,7 +101,7 @@ async fn deleted_since_is_restored() {
     let second = super::desk();
     write(&second, "a").await;
     fs::remove_file(second.root.join("f")).unwrap();
-    has(&second.err("Revert", json!({"file_path": "f"})).await, "stands as before");
+    has(&second.err("Revert", json!({"file_path": "f"})).await, "is as it was before");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn changed_since_is_refused_with_a_note() {
         has(&refused, "Not reverted: f was changed by something else");
         assert_eq!(desk.read("f"), "theirs");
     }
-    // The model reads it and goes on: its own change can be undone, theirs stays.
+    // The model reads it and continues: its own change can be undone, theirs stays.
     desk.ok("Read", json!({"file_path": "f"})).await;
     write(&desk, "c").await;
     let text = revert(&desk, 3).await;
@@ -158,6 +158,6 @@ async fn wrong_steps_and_places() {
     let desk = desk();
     has(&desk.err("Revert", json!({"file_path": "f", "steps": 0})).await, "between 1 and 100");
     has(&desk.err("Revert", json!({"file_path": "f", "steps": 101})).await, "between 1 and 100");
-    has(&desk.err("Revert", json!({"file_path": "."})).await, "is a folder");
+    has(&desk.err("Revert", json!({"file_path": "."})).await, "is a directory");
     has(&desk.err("Revert", json!({"file_path": "never"})).await, "no change of never is recorded");
 }

@@ -38,7 +38,7 @@ pub async fn check(case: &Case, world: &World, verdict: &str, output: &str) -> R
             holds(&out.join("s"), "a\n")
         }
         "path-special-003" => see(output.starts_with("a:1:x"), output),
-        "path-special-005" => see(output.contains("is a folder"), output),
+        "path-special-005" => see(output.contains("is a directory"), output),
         "path-special-013" => see(output.contains("Permission denied"), output),
         "path-special-015" => {
             holds(&ws.join("suid"), "x\n")?;

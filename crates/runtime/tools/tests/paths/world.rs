@@ -1,4 +1,4 @@
-//! One case: its folders on the disk, what happens meanwhile, and the call.
+//! One case: its directories on the disk, what happens meanwhile, and the call.
 
 use crate::policy;
 use crate::support::{Desk, text};

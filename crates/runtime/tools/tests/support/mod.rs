@@ -1,4 +1,4 @@
-//! A workspace in a temporary folder, a log and blobs, and the tools over them.
+//! A workspace in a temporary directory, a log and blobs, and the tools over them.
 
 #![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
 #![allow(clippy::result_large_err, reason = "as the port has it")]
@@ -254,7 +254,7 @@ impl Desk {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    /// Everything in a folder of the workspace, sorted.
+    /// Everything in a directory of the workspace, sorted.
     pub fn names(&self, path: &str) -> Vec<String> {
         names(&self.root.join(path))
     }

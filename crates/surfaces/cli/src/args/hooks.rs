@@ -47,7 +47,7 @@ pub enum EventsCommand {
         after_help = "The exit code is 1 if events are left in a queue.\nExample: ostler events deliver"
     )]
     Deliver(DeliverArgs),
-    /// Send delivered events to webhooks again, all or from one on
+    /// Send delivered events to webhooks again
     #[command(after_help = "Events keep their ids, so a receiver can drop duplicates.\n\
                       Example: ostler events replay --from ID --endpoint https://hooks.example/x")]
     Replay(ReplayArgs),

@@ -20,7 +20,7 @@ pub fn reply(answer: Option<&str>, offered: bool) -> Option<Reply> {
     })
 }
 
-/// Says so when an accepted rule could not be kept; it then holds for the session.
+/// Says so when an accepted rule could not be kept; it then applies to the session.
 pub struct Keeper {
     pub kept_by: Arc<dyn Approvals>,
 }
@@ -29,7 +29,7 @@ impl Approvals for Keeper {
     fn keep(&self, rules: &[Rule]) -> Result<(), String> {
         let kept = self.kept_by.keep(rules);
         if let Err(why) = &kept {
-            warn(&format!("the rule holds for this session only: {why}"));
+            warn(&format!("the rule applies to this session only: {why}"));
         }
         kept
     }

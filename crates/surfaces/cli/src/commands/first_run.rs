@@ -9,11 +9,11 @@ use ostler::config;
 use ostler_profile::Profile;
 
 const QUESTION: &str = "\
-This is the first session here. What may run without a question?
-  [c]onfirm   reading runs, everything that changes something asks (the default)
-  [e]dits     changes of files in the folder run, too
-  [a]uto      everything runs, except what your own rules deny or ask about, and names that need a yes
-It is kept in settings.json and changed there or with --permission-mode. [c/e/a]: ";
+This is the first session here. What may run without asking?
+  [c]onfirm   calls that only read run, everything else asks (the default)
+  [e]dits     file edits in this directory run, too
+  [a]uto      everything runs, except what your rules deny or ask about, and protected names
+Your answer is saved in settings.json; change it there or with --permission-mode. [c/e/a]: ";
 
 const AGAIN: &str = "Please answer c, e or a: ";
 
@@ -35,7 +35,9 @@ pub async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
             "e" | "edits" => break Mode::AcceptEdits,
             "a" | "auto" => break Mode::BypassPermissions,
             _ if is_prompt(&answer, &["confirm", "edits", "auto"]) => {
-                write("Taken as a prompt; everything that changes something asks this time.\n")?;
+                write(
+                    "Sent as a prompt; this session asks about everything that changes something.\n",
+                )?;
                 lines.put_back(answer);
                 return Ok(profile);
             }
@@ -44,7 +46,7 @@ pub async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
     };
     match config::choose_mode(&profile.places, mode) {
         Ok(()) => {}
-        Err(error) => warn(&format!("{error}; it holds for this session only")),
+        Err(error) => warn(&format!("{error}; it applies to this session only")),
     }
     profile.loaded.mode = Some(mode);
     Ok(profile)

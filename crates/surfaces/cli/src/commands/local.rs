@@ -18,8 +18,7 @@ pub enum Local {
 }
 
 /// Each run starts a new session unless it continues one.
-pub const CLEAR: &str = "Nothing to clear: with -p every run begins a new session, unless --continue or --resume is given. \
-                         /compact sums up the session that goes on.";
+pub const CLEAR: &str = "Nothing to clear: every run with -p starts a new session, unless you pass --continue or --resume. /compact summarizes a session that you continue.";
 
 impl Local {
     pub fn of(prompt: &str) -> Option<Self> {
@@ -52,7 +51,7 @@ pub fn table(report: &ContextReport) -> Vec<String> {
         window => format!("{:.1} %", tokens as f64 * 100.0 / window as f64),
     };
     let mut lines = vec![format!(
-        "{}: about {} of {} tokens ({}); room is made from {} on",
+        "{}: about {} of {} tokens ({}); compacts at {}",
         visible(&report.model),
         thousands(report.tokens),
         thousands(report.window),

@@ -49,7 +49,7 @@ pub fn run(args: &ModelServerArgs) -> Result<Code> {
     })?
 }
 
-/// Where it is written. Serving goes on if nobody reads it any more.
+/// Where it is written. Serving continues if nobody reads it any more.
 struct Told {
     quiet: bool,
     json: bool,

@@ -15,7 +15,7 @@ pub fn explain(provider: &Provider) -> Code {
     if let Some(address) = &provider.base_url_env {
         let title = &provider.title;
         warn(&format!(
-            "local servers that speak the OpenAI protocol are coming; one that speaks {title}'s works now through {address}"
+            "a local server that speaks {title}'s protocol works through {address}; the OpenAI protocol is not supported yet"
         ));
     }
     warn("to see it work without any key, run: ostler demo");

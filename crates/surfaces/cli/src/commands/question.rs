@@ -27,7 +27,7 @@ pub fn text(question: &Question) -> String {
 
 /// After an answer that was not on offer.
 pub fn no_project() -> String {
-    "  There is no rule that could be kept for the project. [y]es once  [s]ession: this very call  \
+    "  No rule can be saved for the project. [y]es once  [s]ession: exactly this call  \
      [n]o (or say why not): "
         .into()
 }
@@ -110,7 +110,7 @@ fn choices(offer: &[String]) -> String {
     let rules: Vec<String> = offer.iter().map(|rule| visible(rule)).collect();
     let rules = rules.join(", ");
     match offer {
-        [] => "  run it? [y]es once  [s]ession: this very call  [n]o (or say why not): ".into(),
+        [] => "  run it? [y]es once  [s]ession: exactly this call  [n]o (or say why not): ".into(),
         _ => format!(
             "  run it? [y]es once  [s]ession: {rules}  [p]roject: {rules}  [n]o (or say why not): "
         ),

@@ -47,7 +47,7 @@ fn a_short_command_is_a_short_question() {
     assert_eq!(
         text(&asked),
         "? Bash\n  command: touch x\n  changes: /ws/x\n  why: it changes files\n  run it? [y]es once  \
-         [s]ession: this very call  [n]o (or say why not): "
+         [s]ession: exactly this call  [n]o (or say why not): "
     );
 }
 

@@ -114,7 +114,7 @@ fn list(choice: &UndoChoice, json: bool) -> Result<Code> {
         }
         let files = line.files.map_or("? files".to_owned(), |files| counted(files, "file"));
         let prompt: String = visible(&line.prompt).chars().take(WIDE).collect();
-        let only = if line.conversation { "" } else { "  (summed up since: only --files)" };
+        let only = if line.conversation { "" } else { "  (summarized since: only --files)" };
         writeln!(
             out,
             "{:>4}  {:>8}  {:>9}  {files:>9}  {prompt}{only}",

@@ -48,7 +48,7 @@ impl Signals {
         code
     }
 
-    /// What was caught has done its work: a turn was ended, the program goes on.
+    /// What was caught has done its work: a turn was ended, the program continues.
     pub fn forget(&mut self) {
         self.caught = None;
     }

@@ -1,4 +1,4 @@
-//! `ostler snapshots`: the kept states of this folder.
+//! `ostler snapshots`: the kept states of this directory.
 
 use super::sessions::age;
 use crate::args::undo::SnapshotsCommand;
@@ -29,7 +29,7 @@ fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
     let lines = ostler::list_snapshots(home, cwd)?;
     let mut out = std::io::stdout().lock();
     if lines.is_empty() && !json {
-        writeln!(out, "No snapshots of this folder yet.")?;
+        writeln!(out, "No snapshots of this directory yet.")?;
     }
     let now = ostler::now_ms();
     for line in lines {
@@ -64,7 +64,7 @@ fn diff(home: &Path, cwd: &Path, ids: (Option<u64>, Option<u64>), json: bool) ->
     let (from, to, changes) = ostler::diff_snapshots(home, cwd, ids.0, ids.1)?;
     let mut out = std::io::stdout().lock();
     if changes.is_empty() && !json {
-        writeln!(out, "Nothing differs between {from} and {to}.")?;
+        writeln!(out, "No differences between {from} and {to}.")?;
     }
     for change in changes {
         let path = change.path.strip_prefix(cwd).unwrap_or(&change.path).to_string_lossy();
@@ -92,7 +92,7 @@ fn prune(home: &Path, cwd: &Path, dry_run: bool, json: bool) -> Result<Code> {
     let verb = if dry_run { "Would drop" } else { "Dropped" };
     writeln!(
         out,
-        "{verb} {} snapshots and {} contents ({} KB). {} snapshots stay.",
+        "{verb} {} snapshots and {} contents ({} KB). {} snapshots remain.",
         pruned.snapshots,
         pruned.objects,
         pruned.bytes / 1024,

@@ -28,7 +28,7 @@ pub fn prompt(argument: Option<&str>, is_needed: bool) -> Result<Option<Given>, 
         // A pipe that somebody forgot to close must not hold up what can be done without it.
         _ if (argument.is_some() || !is_needed) && !is_ready() => {
             warn(
-                "nothing came on standard input for 3 s; going on without it (close it with </dev/null)",
+                "nothing arrived on standard input for 3 s; continuing without it (close it with </dev/null)",
             );
             String::new()
         }

@@ -34,7 +34,7 @@ pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
     } else if undone.done {
         tell(&mut out, &undone, if args.redo { "Redone" } else { "Undone" })?;
         if undone.conversation {
-            writeln!(out, "The conversation is back: ostler --resume {}", undone.session)?;
+            writeln!(out, "The conversation was restored: ostler --resume {}", undone.session)?;
         }
         if !undone.calls.is_empty() || undone.conversation {
             tell_way_back(&mut out, &undone, &args.common, args.redo)?;

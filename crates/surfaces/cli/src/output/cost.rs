@@ -35,7 +35,7 @@ pub fn table(costs: &Costs, side: Side, since: &str, paint: Paint) -> Vec<String
     let hidden = report.lines.len().saturating_sub(MOST_LINES);
     if hidden > 0 {
         let total = lines.len() - 1;
-        lines.insert(total, format!("… and {hidden} more, with --json all of them"));
+        lines.insert(total, format!("… and {hidden} more; --json shows all of them"));
     }
     if let Some(last) = lines.last_mut() {
         *last = paint.bold(last);
@@ -58,7 +58,7 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
     ));
     if !costs.report.unpriced.is_empty() {
         lines.push(format!(
-            "No price is known for {}: {} not in the sum. prices.toml in the home folder can give one.",
+            "No price is known for {}: {} not included in the total. You can add one to prices.toml in Ostler's home directory.",
             visible(&costs.report.unpriced.join(", ")),
             requests(total.unknown, "is", "are")
         ));
@@ -70,12 +70,12 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
         lines.push(format!("{}.", requests(total.dropped, "broke off", "broke off")));
     }
     if total.lost > 0 {
-        let (each, whose) = match total.lost {
-            1 => ("1 request of a process that died is counted".to_owned(), "it"),
-            lost => (format!("{lost} requests of processes that died are counted"), "them"),
+        let each = match total.lost {
+            1 => "1 request of a process that died is counted".to_owned(),
+            lost => format!("{lost} requests of processes that died are counted"),
         };
         let amount = dollars(total.lost_cost);
-        lines.push(format!("{each} at what was reserved for {whose}, {amount}."));
+        lines.push(format!("{each} at the reserved amount, {amount}."));
     }
     if total.alarms > 0 {
         let times = match total.alarms {
@@ -83,7 +83,7 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
             alarms => format!("{alarms} times"),
         };
         let line =
-            format!("The cache gave less than it should have {times}; --by request says why.");
+            format!("The cache returned less than expected {times}; --by request shows why.");
         lines.push(line);
     }
     lines
@@ -197,7 +197,7 @@ fn standing(standing: &BudgetStatus) -> String {
     }
     line += &format!("; {}/h in the last hour", dollars(forecast.usd_per_hour));
     match forecast.lasts {
-        Some(time) => line + &format!(", so it ends in {}", words(time)),
+        Some(time) => line + &format!(", so it runs out in {}", words(time)),
         None => line,
     }
 }

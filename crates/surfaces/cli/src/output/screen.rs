@@ -47,9 +47,11 @@ impl<S: Sink> Screen<S> {
             Event::TextDelta { text } => self.text(text)?,
             Event::AnswerSealed { .. } => self.end_line()?,
             Event::AnswerDropped if self.drew => {
-                self.line(&self.paint.dim(
-                    "(the answer above broke off and is being asked for again; disregard it)",
-                ))?;
+                self.line(
+                    &self.paint.dim(
+                        "(the answer above broke off and is being requested again; ignore it)",
+                    ),
+                )?;
             }
             Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
             Event::CallStarted { name, input, .. } => self.line(&self.call_line(name, input))?,
@@ -58,7 +60,7 @@ impl<S: Sink> Screen<S> {
             }
             Event::Plan(plan) => self.plan(plan)?,
             Event::Compacting { .. } => {
-                self.line(&self.paint.dim("summing up the conversation …"))?
+                self.line(&self.paint.dim("summarizing the conversation …"))?
             }
             Event::Compacted { receipt } => {
                 self.line(&self.paint.dim(&strip_terminal(&receipt.words())))?
@@ -214,7 +216,7 @@ fn summary(facts: &ToolFacts, input: &Value) -> String {
 pub fn retry_line(retry: &Retry) -> String {
     let seconds = retry.wait.as_secs_f64();
     let message = strip_terminal(&retry.message);
-    format!("{message}; trying again in {seconds:.1} s ({} of {})", retry.attempt, retry.of)
+    format!("{message}; retrying in {seconds:.1} s ({} of {})", retry.attempt, retry.of)
 }
 
 fn shown(parts: &[ResultPart]) -> String {

@@ -31,7 +31,7 @@ impl<S: Sink> Output for TextOutput<S> {
                 self.sink.warn(&receipt.words());
             }
             Event::Went(Continue::ModelFallback) => {
-                self.sink.warn("going on with the fallback model");
+                self.sink.warn("continuing with the fallback model");
             }
             Event::MemoryChanged(change) => self.sink.warn(&change.to_string()),
             Event::AnswerSealed { usage, cache_saved, .. } if self.verbose => {

@@ -18,7 +18,7 @@ pub fn line(finished: &Finished) -> String {
     format!("tokens: {}", parts.join(" · "))
 }
 
-/// How each budget stands, and how far it goes on.
+/// How each budget stands, and how far it continues.
 pub fn budgets(finished: &Finished) -> impl Iterator<Item = String> + '_ {
     finished.budgets.iter().map(|Left { what, sum, requests }| {
         let so_far = format!("budget of the {what}: ${:.4} of {}", sum.spent, dollars(sum.limit));

@@ -106,11 +106,11 @@ impl Terminal {
         typed
     }
 
-    /// Ctrl+Z while a line is typed: the terminal goes back to the shell until it lets us go on.
+    /// Ctrl+Z while a line is typed: the terminal goes back to the shell until it lets us continue.
     pub fn suspend(&self) {
         let kept = found().clone();
         restore();
-        // Where nobody could let us go on, the kernel does not stop us.
+        // Where nobody could let us continue, the kernel does not stop us.
         let _ = kill_current_process_group(Signal::TSTP);
         *found() = kept;
         self.set_up();

@@ -33,7 +33,7 @@ fn outside(folder: &Path, script: &str) -> String {
 const PLANT: &str = "git init -q sub && printf '#!/bin/sh\\ntouch %s/canary\\n' \"$PWD\" > sub/evil && \
     chmod +x sub/evil && git -C sub config core.fsmonitor ./evil\n";
 
-/// The exploit: the user looks at the folder.
+/// The exploit: the user looks at the directory.
 fn canary(world: &World) -> bool {
     outside(&world.project().join("sub"), "git status; git diff");
     world.project().join("canary").exists()
@@ -112,7 +112,11 @@ fn a_rebase_in_progress_gets_no_further_steps() {
     outside(&world.project(), CONFLICT);
     go(&world, &[]);
     assert!(!world.project().join(".git/rebase-merge").exists(), "{}", told(&world));
-    assert!(told(&world).contains(".git/rebase-merge was made by the command"), "{}", told(&world));
+    assert!(
+        told(&world).contains(".git/rebase-merge was created by the command"),
+        "{}",
+        told(&world)
+    );
 }
 
 #[test]
@@ -139,7 +143,7 @@ fn a_command_that_uses_too_much_is_stopped_and_it_is_told() {
 
     let world = World::new(bash("cat /dev/zero > endless"));
     go(&world, &["--settings", &settings]);
-    assert!(told(&world).contains("no file may grow beyond 1 MB"), "{}", told(&world));
+    assert!(told(&world).contains("a file can have at most 1 MB"), "{}", told(&world));
     assert_eq!(world.project().join("endless").metadata().unwrap().len(), 1 << 20);
 
     let world = World::new(Script::new());

@@ -22,7 +22,7 @@ pub fn is_summary(request: &Recorded) -> bool {
 }
 
 /// Instruction files stand before the first prompt, once; nested ones come with the first read below them; after a
-/// summary they are said again as they are then.
+/// summary they are repeated as they are then.
 #[test]
 fn instructions_are_said_where_they_count() {
     let script = Script::new()
@@ -152,7 +152,7 @@ fn a_summary_is_served_from_the_cache() {
     println!("summary: {read} tokens read from the cache, {written} written");
 }
 
-/// The system text is the file, whatever the folder, the day and the instructions; and it has a cap.
+/// The system prompt is the file, whatever the directory, the day and the instructions; and it has a cap.
 #[test]
 fn the_system_text_is_the_same_everywhere() {
     let written = include_str!("../../../../../prompts/system.md").trim_ascii();

@@ -67,7 +67,7 @@ fn rebuilt(world: &World, expected: [u64; 4]) {
         let _ = std::fs::remove_file(world.home().join(name));
     }
     let before = cost(world, &[]);
-    assert_eq!(sum(&before["total"]), expected, "a new one is made from the logs");
+    assert_eq!(sum(&before["total"]), expected, "a new one is built from the logs");
     let after = cost(world, &["--rebuild", "--by", "request"]);
     assert_eq!(sum(&after["total"]), expected);
     assert_eq!(after["lines"].as_array().unwrap().len(), 5);
@@ -214,7 +214,7 @@ fn a_killed_run_leaves_its_reservation() {
     assert_eq!(told["budgets"][0]["spent_usd"], 0.0);
 }
 
-/// After a turn each budget says how far it goes on; of two sums for the day the smaller counts.
+/// After a turn each budget says how far it continues; of two sums for the day the smaller counts.
 #[test]
 fn a_turn_says_how_its_budgets_stand() {
     let world = World::new(Script::new().answer(text("a".repeat(400))).forever());
@@ -263,13 +263,13 @@ fn the_cache_alarm_works_from_run_to_run() {
         let lines: Vec<Value> =
             ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let texts = lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned));
-        texts.filter(|text| text.starts_with("The prompt cache gave")).collect::<Vec<_>>()
+        texts.filter(|text| text.starts_with("The prompt cache returned")).collect::<Vec<_>>()
     };
     assert_eq!(alarms(&[]), [] as [&str; 0]);
     assert_eq!(alarms(&["--continue"]), [] as [&str; 0]);
     let other = ["--continue", "--append-system-prompt", "Be brief."];
     let told = alarms(&other);
-    assert!(told.len() == 1 && told[0].contains("of the system text changed"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("of the system prompt changed"), "{told:?}");
     assert_eq!(alarms(&other), [] as [&str; 0], "the same again is no change");
     let ran = world.run(&["-p", "/compact", "--continue"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

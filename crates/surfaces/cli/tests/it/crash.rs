@@ -86,7 +86,7 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
     let said = facts(&whole_records(&before)).iter().any(|fact| fact["fact"] == "prompt");
     let mut resumed = world.run(&RESUME);
     if !said && resumed.code == Some(1) {
-        // It died before the prompt was on disk: there is nothing to go on with, and that is said.
+        // It died before the prompt was on disk: there is nothing to continue with, and that is said.
         assert!(resumed.stderr.contains("no session to continue"), "{point}: {}", resumed.stderr);
         let afresh: Vec<&str> = RESUME.into_iter().filter(|arg| *arg != "--continue").collect();
         resumed = world.run(&afresh);
@@ -110,7 +110,7 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
     knows_what_was_shown(&point, &world, &String::from_utf8_lossy(&killed.stdout));
 }
 
-/// Every result that a reader saw is in the conversation that goes on, and of no call it is said that it did not run:
+/// Every result that a reader saw is in the conversation that continues, and of no call it is said that it did not run:
 /// calls begin while their answer streams, so nobody could know.
 fn knows_what_was_shown(point: &str, world: &World, shown: &str) {
     let last = world.server.requests().pop().unwrap();

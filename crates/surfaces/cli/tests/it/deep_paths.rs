@@ -1,4 +1,4 @@
-//! Every tool works a thousand folders deep, and a path that is too long for the kernel is an error that says so.
+//! Every tool works a thousand directories deep, and a path that is too long for the kernel is an error that says so.
 
 use crate::support::World;
 use ostler_model_server::{Script, calls, text};

@@ -12,7 +12,7 @@ const RECALLED: &str = "order 1042 differs: should be 4384, is 4383";
 const DECIDED: &str = "The discount is rounded once, on the sum of an order, never on a line.";
 const WISHED: &str = "Always run `bash test.sh` before you say that something works.";
 
-/// A home without anything in it, and a temporary folder of its own.
+/// A home without anything in it, and a temporary directory of its own.
 struct Bare {
     world: World,
     temp: tempfile::TempDir,
@@ -86,9 +86,9 @@ fn the_long_demo_tells_its_story_and_it_is_true() {
         "☒ Find the cause",
         "Decision: ",
         "── 2 ·",
-        "summing up the conversation",
-        "summed up by scripted-demo: about ",
-        "Said again after the summary: AGENTS.md",
+        "summarizing the conversation",
+        "summarized by scripted-demo: about ",
+        "Sent again after the summary: AGENTS.md",
         "── 3 ·",
         "● Edit lib/invoice.sh",
         "ok: 12 sums are right",
@@ -138,7 +138,7 @@ fn what_the_logs_say(ran: &Ran, folder: &Path) {
     assert!(first[..at].iter().any(|entry| text(entry).contains(RECALLED)));
     assert!(first[at..].iter().any(|entry| text(entry).contains(RECALLED)));
     let receipt = find(boundary, "receipt").unwrap();
-    let told = figures(line(ran, "summed up by scripted-demo"));
+    let told = figures(line(ran, "summarized by scripted-demo"));
     let kept: Vec<u64> = ["messages", "calls_dropped", "before", "after", "kept"]
         .iter()
         .map(|name| receipt[name].as_u64().unwrap())
@@ -159,7 +159,7 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-/// The program itself, in the folder that was left, comes to the same figures as the server's bill.
+/// The program itself, in the directory that was left, comes to the same figures as the server's bill.
 fn what_the_books_say(ran: &Ran, bare: &Bare, folder: &Path) {
     let run = |args: &[&str]| {
         let mut command = bare.command(args);
@@ -185,7 +185,7 @@ fn what_did_not_happen_ends_the_demo_with_a_line() {
     let ran = finish(off);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-    let why = "did not happen: the wish was kept in memory (is OSTLER_MEMORY off?)";
+    let why = "did not happen: the preference was saved in memory (is OSTLER_MEMORY off?)";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
     assert!(!ran.stdout.contains("── 4"), "{}", ran.stdout);
     bare.assert_nothing_is_left();

@@ -81,7 +81,7 @@ fn world() -> World {
     let mut git = Command::new("git");
     assert!(git.args(["init", "-q"]).current_dir(world.project()).status().unwrap().success());
     symlink(".env", world.project().join("notes.md")).unwrap();
-    // More than undo keeps of a build folder.
+    // More than undo keeps of a build directory.
     let big = std::fs::File::create(world.file("target/file", "")).unwrap();
     big.set_len(40 << 20).unwrap();
     world
@@ -141,14 +141,14 @@ fn has(all: &[String], part: &str) -> bool {
 fn explain_says_what_a_run_decides() {
     let run: Runner<'_> = &|world, args| world.run(args);
     let why = compare(run, &[]);
-    for part in ["proved to only read", "undo does not keep", "outside the sandbox", "deny rule"] {
+    for part in ["proved to only read", "undo does not cover", "outside the sandbox", "deny rule"] {
         assert!(has(&why, part), "the table covers it: {part}");
     }
     // Rules on programs cover their changes where the whole sandbox holds them.
-    let held = has(&why, "undo can take it back");
-    assert!(held || has(&why, "bubblewrap is missing") || has(&why, "cannot hold commands"));
+    let held = has(&why, "undo can revert it");
+    assert!(held || has(&why, "bubblewrap is missing") || has(&why, "cannot run commands"));
     let off = compare(run, &["--no-sandbox"]);
-    assert!(has(&off, "but the sandbox is off") && !has(&off, "undo can take it back"));
+    assert!(has(&off, "but the sandbox is off") && !has(&off, "undo can revert it"));
     compare(run, &["--permission-mode", "plan"]);
     compare(run, &["--permission-mode", "acceptEdits", "--disallowedTools", "Read(./.env)"]);
 }
@@ -162,8 +162,8 @@ fn explain_says_what_a_run_decides_without_bubblewrap() {
     assert!(has(&compare(run, &[]), "bubblewrap is missing"));
     // Accepted or not, rules on programs do not lean on a layer that is not there.
     let accepted = compare(run, &["--accept-missing-layers"]);
-    let (missing, leans) = ("bubblewrap is missing", "undo keeps it, but bubblewrap is missing");
-    assert!(has(&accepted, leans) && !has(&accepted, "undo can take it back"));
+    let (missing, leans) = ("bubblewrap is missing", "undo covers it, but bubblewrap is missing");
+    assert!(has(&accepted, leans) && !has(&accepted, "undo can revert it"));
     assert!(!accepted.iter().any(|why| why.contains(missing) && !why.contains(leans)));
 }
 

@@ -10,7 +10,7 @@ mod statuses;
 use crate::support::{Ran, World, finish, until};
 use ostler_core::message::Message;
 use ostler_core::pairing;
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, SessionRecord};
 use ostler_model_server::{ModelServer, Script, text};
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ const TEXT: [&str; 4] = ["-p", "go", "--permission-mode", "bypassPermissions"];
 
 /// What a run wrote beside its one clear line: repeats, summaries, and what it used.
 const NEWS: [&str; 4] =
-    ["; trying again in ", "ostler: tokens: ", "was not summed up: ", "Recall finds the rest"];
+    ["; retrying in ", "ostler: tokens: ", "was not summarized: ", "Recall finds the rest"];
 
 /// A script that misbehaves, and the settings to meet it with.
 #[derive(Clone)]
@@ -152,7 +152,7 @@ fn last_answer(world: &World) -> (String, bool) {
 
 fn in_words(terminal: &str) -> &'static str {
     match terminal {
-        "model_error" => "the model could not be asked",
+        "model_error" => "the request to the model failed",
         "prompt_too_long" => "the conversation is too long for the model",
         "max_output_tokens" => "the answer kept reaching the output limit",
         "refusal" => "the model refused",
@@ -193,13 +193,13 @@ pub fn sound(world: &World, ran: &Ran) {
     resumes(world);
 }
 
-/// I1: the session goes on, with a model that knows nothing of what happened, and nothing in its log has changed.
+/// I1: the session continues, with a model that knows nothing of what happened, and nothing in its log has changed.
 fn resumes(world: &World) {
     let log = world.logs().pop().expect("a log");
     let before = std::fs::read(&log).unwrap();
     let server = ModelServer::start(Script::new().answer(text("resumed"))).unwrap();
     let mut again = world.command(&["-p", "again", "--continue", "--output-format", "json"]);
-    // What is looked at is the whole history: nothing of it is summed up.
+    // What is looked at is the whole history: nothing of it is summarized.
     again.env("OSTLER_CONTEXT_WINDOW", "100000000");
     let ran = finish(again.env("ANTHROPIC_BASE_URL", server.url()).spawn().unwrap());
     assert_eq!((ran.code, &ran.result()["result"]), (Some(0), &"resumed".into()), "{ran:?}");
@@ -210,7 +210,7 @@ fn resumes(world: &World) {
     assert!(std::fs::read(&log).unwrap().starts_with(&before), "the log was rewritten (I1)");
 }
 
-/// What the model is told when the session goes on, as the messages of a request.
+/// What the model is told when the session continues, as the messages of a request.
 pub fn resumed_request(world: &World) -> Vec<serde_json::Value> {
     let server = ModelServer::start(Script::new().answer(text("resumed"))).unwrap();
     let mut again =
@@ -220,7 +220,7 @@ pub fn resumed_request(world: &World) -> Vec<serde_json::Value> {
     server.requests().pop().unwrap().messages().to_vec()
 }
 
-fn folded(world: &World) -> Vec<Session> {
+fn folded(world: &World) -> Vec<SessionRecord> {
     let entries = |log: &Path| {
         let text = std::fs::read_to_string(log).unwrap();
         let entry = |line: &str| -> Entry {
@@ -228,7 +228,7 @@ fn folded(world: &World) -> Vec<Session> {
         };
         text.lines().map(entry).collect::<Vec<_>>()
     };
-    world.logs().iter().map(|log| Session::fold(entries(log)).close()).collect()
+    world.logs().iter().map(|log| SessionRecord::fold(entries(log)).close()).collect()
 }
 
 fn documented_codes() -> Vec<i32> {
@@ -238,7 +238,7 @@ fn documented_codes() -> Vec<i32> {
     paragraph.split('·').filter_map(|code| code.split_whitespace().next()?.parse().ok()).collect()
 }
 
-/// Processes that live in this world's folder, by their command lines.
+/// Processes that live in this world's directory, by their command lines.
 fn processes_of(world: &World) -> Vec<String> {
     let folder = world.home().parent().unwrap().to_str().unwrap().to_owned();
     let mut found = Vec::new();

@@ -302,17 +302,13 @@ fn an_empty_rule_allows_nothing() {
         let world = touch();
         let ran = world.run(&["-p", "go", "--allowedTools", rule]);
         assert_eq!(ran.code, Some(2), "{rule}: {}", ran.stderr);
-        assert!(
-            ran.stderr.contains("says nothing: write Bash for the whole tool"),
-            "{}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains("is empty: write Bash for the whole tool"), "{}", ran.stderr);
     }
     // In a file it is left out where it loosens, and the whole tool where it tightens.
     let world = touch();
     let allow = json!({"permissions": {"allow": ["Bash()"]}}).to_string();
     let ran = world.run(&["-p", "go", "--settings", &allow]);
-    assert!(ran.stderr.contains("allow rule ignored: \"Bash()\" says nothing"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("allow rule ignored: \"Bash()\" is empty"), "{}", ran.stderr);
     assert!(!world.project().join("made").exists());
     let world = touch();
     let deny = json!({"permissions": {"deny": ["Bash()"]}}).to_string();

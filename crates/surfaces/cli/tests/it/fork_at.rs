@@ -61,7 +61,7 @@ fn a_turn_is_numbered_as_rewind_numbers_it() {
     world.assert_never_rejected();
 }
 
-/// Wherever it is cut, the fork goes on: calls that are open there are answered as after a crash.
+/// Wherever it is cut, the fork continues: calls that are open there are answered as after a crash.
 #[test]
 fn every_entry_is_a_place_to_fork_from() {
     let work = calls([

@@ -98,7 +98,7 @@ fn a_failing_hook_refuses_the_prompt() {
     assert!(said.contains("it failed: exit code 1"), "{}", ran.stdout);
 }
 
-/// The model goes on once, which is also what it takes to notice a mistake; after that the turn ends with a warning.
+/// The model continues once, which is also what it takes to notice a mistake; after that the turn ends with a warning.
 #[test]
 fn a_crashed_stop_hook_costs_one_request() {
     let world = World::new((0..9).fold(Script::new(), |script, _| script.answer(text("done"))));

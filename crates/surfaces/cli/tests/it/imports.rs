@@ -163,5 +163,5 @@ fn keys_at_home_are_not_sent() {
     fs::write(world.home().join("AGENTS.md"), "own-words @~/.ssh/notes.md").unwrap();
     let ran = go(&world, &[]);
     assert!(sent(&world).contains("own-words"));
-    assert_left_out(&world, &ran, ("notes.md", "it holds keys"));
+    assert_left_out(&world, &ran, ("notes.md", "it contains keys"));
 }

@@ -1,4 +1,4 @@
-//! What is remembered across sessions: learnt at the end, brought along, kept and forgotten on request.
+//! What is remembered across sessions: learned at the end, brought along, kept and forgotten on request.
 
 use crate::support::{Ran, World};
 use ostler_model_server::{Script, text};
@@ -59,12 +59,12 @@ fn the_model_keeps_looks_up_and_may_not_forget_unasked() {
     let results: Vec<String> = (1..6)
         .map(|n| world.server.requests()[n].tool_results().last().unwrap().to_string())
         .collect();
-    assert!(results[0].contains("Kept as p1"), "{}", results[0]);
+    assert!(results[0].contains("Saved as p1"), "{}", results[0]);
     assert!(results[1].contains("[p1] fact: The staging port is 5433."), "{}", results[1]);
     assert!(results[1].contains("Found by words only"), "{}", results[1]);
     assert!(results[2].contains("nobody is there to ask"), "{}", results[2]);
     assert!(results[3].contains("Not saved") && !results[3].contains("hunter22"), "{}", results[3]);
-    assert!(results[4].contains("`text` is needed"), "{}", results[4]);
+    assert!(results[4].contains("needs the property `text`"), "{}", results[4]);
     let kept = lines(&world.run(&["memory", "list", "--json"]));
     assert_eq!(kept.len(), 1);
     assert!(kept[0]["origin"]["source"].is_string(), "the call it comes from: {kept:?}");
@@ -88,7 +88,7 @@ fn the_command_line() {
     let wish = |text: &str| world.run(&["memory", "add", "--user", "--kind", "preference", text]);
     assert_eq!(
         (wish(old).stdout.trim(), wish(new).stdout.trim()),
-        ("Kept as u2.", "Kept as u3, in place of u2.",)
+        ("Saved as u2.", "Saved as u3, replacing u2.",)
     );
     assert_eq!(world.run(&["memory", "forget", "u3"]).code, Some(0));
     let refused = world.run(&["memory", "add", "token = abc123def456"]);
@@ -119,7 +119,7 @@ fn the_command_line() {
     assert!(!world.home().join("models").exists());
 }
 
-/// Neither stops a session: it goes on, says so in one line, and what it learns is kept.
+/// Neither stops a session: it continues, says so in one line, and what it learns is kept.
 #[test]
 fn a_damaged_memory_stops_no_session() {
     let world = World::new(Script::new().answer(text("ok")).forever());
@@ -142,7 +142,7 @@ fn a_damaged_memory_stops_no_session() {
     assert_eq!(kept[0]["text"], "Never push on Friday.");
 }
 
-/// Said once, though it is met when a prompt is read and when it is learnt from.
+/// Said once, though it is met when a prompt is read and when it is learned from.
 #[test]
 fn a_memory_that_cannot_be_used_is_told_once() {
     let world = World::new(Script::new().answer(text("ok")).forever());

@@ -59,7 +59,7 @@ fn an_answer_that_repeats_a_file_decides_nothing() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(kept(&world), ["Keep SQLite for the ledger of orders."]);
     assert!(
-        ran.stderr.contains("Memory kept p1, a decision in this project: Keep SQLite"),
+        ran.stderr.contains("Memory saved p1, a decision in this project: Keep SQLite"),
         "{}",
         ran.stderr
     );
@@ -151,12 +151,12 @@ fn what_is_kept_is_seen() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.contains("Memory refused"), "{mode}: {}", ran.stderr);
         let lines: Vec<&str> =
-            ran.stderr.lines().filter(|line| line.contains("Memory kept")).collect();
+            ran.stderr.lines().filter(|line| line.contains("Memory saved")).collect();
         assert_eq!(
             lines,
             [
-                "ostler: Memory kept p1, a preference in this project: The staging port is 5433.",
-                "ostler: Memory kept p2, a preference in this project: Never push on Friday!",
+                "ostler: Memory saved p1, a preference in this project: The staging port is 5433.",
+                "ostler: Memory saved p2, a preference in this project: Never push on Friday!",
             ],
             "{mode}"
         );
@@ -219,7 +219,8 @@ fn a_silent_endpoint_does_not_hold_a_prompt_up() {
     command.env("OSTLER_EMBEDDING_URL", &url).env("OSTLER_EMBEDDING_MODEL", "tiny");
     let ran = finish(command.spawn().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let said = ran.stdout.matches("Found by words only: the meaning took too long.").count();
+    let said =
+        ran.stdout.matches("Found by words only: the search by meaning took too long.").count();
     assert_eq!(said, 1, "{}", ran.stdout);
     let request = world.server.requests()[0].json()["messages"].to_string();
     assert!(request.contains("<memory>") && request.contains("24 partitions"), "{request}");
@@ -255,8 +256,8 @@ fn a_line_session_tells_what_it_keeps() {
     let at = |line: &str| ran.stdout.find(line).unwrap_or_else(|| panic!("{line}: {ran:?}"));
     assert!(
         at("text: The staging port is 5433.")
-            < at("Memory kept u1, a fact in all projects: The staging port is 5433."),
+            < at("Memory saved u1, a fact in all projects: The staging port is 5433."),
         "asked before it is kept"
     );
-    at("Memory kept p1, a preference in this project: Never push on Friday!");
+    at("Memory saved p1, a preference in this project: Never push on Friday!");
 }

@@ -239,14 +239,13 @@ fn list_says_which_rules_are_shipped_and_what_is_odd() {
     let file = world.home().join("permissions.yaml");
     let replaced = format!("{} replaces the built-in rules", file.display());
     assert!(ran.stdout.starts_with(&replaced), "{}", ran.stdout);
-    for line in
-        ["amounts to everything", "statusLine is not supported yet", "unknown key \"unheard\""]
+    for line in ["allows everything", "statusLine is not supported yet", "unknown key \"unheard\""]
     {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     let ran = world.run(&["permissions", "list", "--json"]);
     assert_eq!(ran.frames().len(), 1, "{}", ran.stdout);
-    assert!(ran.stderr.contains("amounts to everything"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("allows everything"), "{}", ran.stderr);
     // They hold again where the user's files are left out.
     let ran = world.run(&["permissions", "list", "--setting-sources", "project"]);
     assert!(ran.stdout.contains(mark) && !ran.stdout.contains("replaces"), "{}", ran.stdout);

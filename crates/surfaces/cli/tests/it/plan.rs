@@ -1,4 +1,4 @@
-//! The plan: written, shown, remembered over a restart, said again, and gone with an answer that is thrown away.
+//! The plan: written, shown, remembered over a restart, repeated, and gone with an answer that is discarded.
 
 use crate::repl::{quit, start};
 use crate::support::World;
@@ -84,7 +84,7 @@ fn tasks_of_one_answer_are_made_in_order_and_a_wrong_one_is_named() {
         (0, "Task #1 is in the plan: one"),
         (1, "Task #2 is in the plan: two"),
         (2, "#2 [pending] two (owner: me) (blocked by #1)"),
-        (4, "There is no task \"9\". The tasks there are: 1, 2."),
+        (4, "There is no task \"9\". The tasks are: 1, 2."),
         (5, "Task #1 would wait for itself"),
         (6, "`status` must be one of \"pending\", \"in_progress\", \"completed\", \"deleted\""),
         (7, "`todos` [0] is not valid: `status` must be one of"),
@@ -98,7 +98,7 @@ fn tasks_of_one_answer_are_made_in_order_and_a_wrong_one_is_named() {
     world.assert_never_rejected();
 }
 
-/// What an answer planned that broke off and was thrown away was never planned.
+/// What an answer planned that broke off and was discarded was never planned.
 #[test]
 fn a_dropped_answer_leaves_no_plan() {
     let broken = calls([("TodoWrite", todos(&[("never", "pending")]))])

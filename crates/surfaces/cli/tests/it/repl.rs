@@ -158,7 +158,7 @@ fn an_error_of_the_model_does_not_end_the_session() {
     both(script, |_, talk| {
         talk.expect("> ");
         talk.send_line("go");
-        talk.expect("ostler: the model could not be asked");
+        talk.expect("ostler: the request to the model failed");
         talk.expect("> ");
         talk.send_line("again");
         talk.expect("Better now.");

@@ -129,10 +129,10 @@ fn git_works_inside_but_its_hooks_and_settings_hold() {
     assert!(!world.project().join(".git/hooks/pre-commit").exists(), "{told}");
     // A setting of another kind in the same run makes all of it go back, and that is said to both.
     assert!(
-        told.contains(".git/config was changed by the command and has been put back"),
+        told.contains(".git/config was changed by the command and has been restored"),
         "{told}"
     );
-    assert!(ran.stdout.contains("put back"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("restored"), "{}", ran.stdout);
 }
 
 /// Harmless settings can be changed whatever else stands on the line, as long as nothing unknown runs beside git.
@@ -204,7 +204,7 @@ fn a_missing_layer_asks_and_can_be_accepted() {
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     assert!(world.project().join("a").exists() && !world.project().join("../outside").exists());
     assert!(!world.project().join(".git/hooks/pre-commit").exists(), "{}", told(&world));
-    assert!(told(&world).contains("has been put back"), "{}", told(&world));
+    assert!(told(&world).contains("has been restored"), "{}", told(&world));
     assert_eq!(ran.stdout.matches("sandbox: bubblewrap is missing").count(), 1, "{}", ran.stdout);
 }
 
@@ -394,7 +394,7 @@ fn no_other_configuration_of_git_is_left_behind() {
     assert!(world.project().join("evil/HEAD").exists(), "it ran");
 }
 
-/// Git works in a folder of a repository and in a linked worktree, and sees the files around.
+/// Git works in a directory of a repository and in a linked worktree, and sees the files around.
 #[test]
 fn git_works_where_its_folder_lies_outside() {
     let world = World::new(Script::new());

@@ -206,7 +206,7 @@ fn pry(prompt: &str) -> Reply {
     ])
 }
 
-/// What one session kept, be it a long output or the old content of a file, is not for a session in another folder.
+/// What one session kept, be it a long output or the old content of a file, is not for a session in another directory.
 #[test]
 fn what_another_session_kept_may_not_be_read() {
     let world = World::new(

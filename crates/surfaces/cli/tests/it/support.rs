@@ -1,4 +1,4 @@
-//! A folder, a home, a model server, and the program between them.
+//! A directory, a home, a model server, and the program between them.
 
 use ostler_model_server::{ModelServer, Script};
 use serde_json::Value;
@@ -291,7 +291,7 @@ pub fn read_until(child: &mut Child, needle: &str) -> String {
     String::from_utf8(seen).unwrap()
 }
 
-/// Lets a command go on that reads from this FIFO of the project.
+/// Lets a command continue that reads from this FIFO of the project.
 pub fn open_gate(world: &World, name: &str) {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -66,7 +66,7 @@ fn b25_the_terminal_is_left_as_it_was_found() {
     }
 }
 
-/// The same holds for the other ways out.
+/// The same applies to the other ways out.
 #[test]
 fn b25_also_after_a_signal_and_in_a_line_session() {
     for (ending, code) in [("key", 130), ("INT", 130), ("TERM", 143), ("KILL", -1)] {

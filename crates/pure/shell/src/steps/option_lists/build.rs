@@ -224,7 +224,7 @@ pub(super) static LISTS: &[OptionList] = &[
         refused: |text| matches!(text, "generate" | "tool") || text.contains('@'),
         ..LIST
     },
-    // What `go env` is given to change holds for every later go.
+    // What `go env` is given to change applies to every later go.
     OptionList { commands: &["go env"], style: Style::OneDash, plain: "-json -changed", ..LIST },
     OptionList {
         commands: &["go fmt", "gofmt"],

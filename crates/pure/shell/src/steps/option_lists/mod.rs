@@ -218,7 +218,7 @@ impl OptionReading<'_> {
     }
 
     fn caution(&mut self, at: usize, text: &str) {
-        let why = format!("{text} makes {} do more than its name says", self.name);
+        let why = format!("{text} makes {} do more than usual", self.name);
         self.found.push(caution(at, why));
     }
 

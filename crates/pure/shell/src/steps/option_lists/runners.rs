@@ -1,5 +1,5 @@
-//! Test runners and runners of tasks. Not plain: code that is loaded first, other settings, folders and shells, files that
-//! are written.
+//! Test runners and runners of tasks. Not plain: code that is loaded first, other settings, directories and shells,
+//! files that are written.
 
 use super::{LIST, OptionList};
 

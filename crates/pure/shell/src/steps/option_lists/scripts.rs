@@ -1,5 +1,5 @@
-//! Runners of scripts and tests, and readers of manuals. Not plain: other shells, settings, folders and registries, plugins
-//! that are loaded first, packages from elsewhere.
+//! Runners of scripts and tests, and readers of manuals. Not plain: other shells, settings, directories and registries,
+//! plugins that are loaded first, packages from elsewhere.
 
 use super::{LIST, OptionList};
 
@@ -19,7 +19,7 @@ const SHOW: &str = "-agl -sdq --silent --quiet --loglevel= --all --json --long -
     --include= --no-color --color= --audit-level= --workspaces --recursive --dry-run --global --level= --groups= --pattern= \
     --help";
 
-/// Not a package of the registry: an address, a repository, a folder, a file, or a package under another's name.
+/// Not a package of the registry: an address, a repository, a directory, a file, or a package under another's name.
 fn is_no_package(text: &str) -> bool {
     let name = match text.strip_prefix('@').and_then(|scoped| scoped.split_once('/')) {
         Some((_, name)) => name,

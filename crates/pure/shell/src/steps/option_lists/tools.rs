@@ -91,7 +91,7 @@ pub(super) static LISTS: &[OptionList] = &[
         ..LIST
     },
     OptionList {
-        // Not -d: a setting of PHP can name code that runs first. A standard can be a folder of code.
+        // Not -d: a setting of PHP can name code that runs first. A standard can be a directory of code.
         commands: &["phpstan", "phpunit", "psalm", "phpcs", "phpcbf"],
         plain: "-vqns -l: --no-progress --no-interaction --testdox --stop-on-failure --stop-on-error --colors --colors= --filter= \
             --testsuite= --group= --exclude-group= --standard= --severity= --level= --memory-limit= --error-format= --report= \

@@ -16,7 +16,7 @@ use ostler_core::view::{View, ViewItem};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Tools and system text, rendered once per session. Either may be empty.
+/// Tools and system prompt, rendered once per session. Either may be empty.
 #[derive(Clone, Debug, Default)]
 pub struct BodyPrefix {
     pub tools: Bytes,
@@ -57,7 +57,7 @@ pub fn assemble(
     let mut body = Body::default();
     body.push(head(name));
     let mark = cache::mark(options.cache);
-    // A mark on the system text covers the tools as well: they stand before it in what the provider caches.
+    // A mark on the system prompt covers the tools as well: they stand before it in what the provider caches.
     let tools_mark = mark.filter(|_| prefix.system.is_empty());
     list(&mut body, r#","tools":["#, &prefix.tools, tools_mark);
     list(&mut body, r#","system":["#, &prefix.system, mark);

@@ -1,4 +1,4 @@
-//! Where cache marks go. At most four are allowed: one ends the system text, up to three stand in the messages.
+//! Where cache marks go. At most four are allowed: one ends the system prompt, up to three stand in the messages.
 //!
 //! The provider keeps an entry for each mark and, from each mark of a later request, looks back over a bounded
 //! number of blocks for an entry. A mark where the previous request's newest one stood therefore always finds what

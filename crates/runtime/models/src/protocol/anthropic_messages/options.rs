@@ -1,4 +1,4 @@
-//! Everything of a request besides tools, system text and messages: limits, thinking, betas. Decided from what is
+//! Everything of a request besides tools, system prompt and messages: limits, thinking, betas. Decided from what is
 //! asked, what is known of the model, and what the provider has refused before.
 
 use crate::capabilities::{

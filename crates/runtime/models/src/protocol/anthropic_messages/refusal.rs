@@ -37,7 +37,8 @@ const NAMES: [(&str, BetaFeature); 14] = [
     ("thinking", BetaFeature::Thinking),
 ];
 
-const NO_THINKING: &str = "the history does not allow thinking here; this request goes without it";
+const NO_THINKING: &str =
+    "the history does not allow thinking here; this request is sent without it";
 
 /// What to do about a refused request, given what of it could be left out.
 pub fn remedy(refusal: &Refusal, sent: &SentFeatures) -> Option<Remedy> {

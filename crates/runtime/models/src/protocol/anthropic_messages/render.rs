@@ -1,4 +1,4 @@
-//! A message, the tools or the system text as wire bytes. Each is made once and then only sliced.
+//! A message, the tools or the system prompt as wire bytes. Each is made once and then only sliced.
 
 use bytes::Bytes;
 use ostler_core::late_tools::as_said;

@@ -9,7 +9,7 @@ use ostler::{Memory, Receipt, Status, Trigger};
 use ostler_model_server::{ModelServer, Recorded};
 use std::sync::Arc;
 
-/// What is asked of the summariser begins so.
+/// What is asked of the summarizer begins so.
 const SUMMARISE: &str = "is about to be replaced by what you write now";
 /// Measured early, and not in the summary.
 const DETAIL: &str = "order 1042 differs: should be 4384, is 4383";
@@ -22,7 +22,7 @@ const SKILL: &str = "A fix for an unproven cause is a guess";
 
 fn so(holds: bool, what: &str) -> Result<()> {
     if !holds {
-        bail!("the demo would have told what did not happen: {what}");
+        bail!("the demo failed because this did not happen: {what}");
     }
     Ok(())
 }
@@ -51,7 +51,7 @@ pub fn was_summed_up<'a>(
 ) -> Result<(&'a Receipt, u64)> {
     failures(turn, 0)?;
     let [receipt] = turn.receipts.as_slice() else {
-        bail!("the window was summed up {} times, not once", turn.receipts.len());
+        bail!("the conversation was summarized {} times, not once", turn.receipts.len());
     };
     so(receipt.trigger == Trigger::Auto, "nobody asked for the summary")?;
     so(receipt.after < receipt.before, "the window is emptier after the summary")?;
@@ -93,8 +93,8 @@ pub fn was_fixed(turn: &Turn, plan: &ostler::Plan, place: &Place) -> Result<()> 
 
 pub fn was_kept(kept: &[Memory]) -> Result<()> {
     let has = |text: &str| kept.iter().any(|memory| memory.text == text);
-    so(has(WISH), "the wish was kept in memory (is OSTLER_MEMORY off?)")?;
-    so(has(DECISION), "the decision was kept in memory")
+    so(has(WISH), "the preference was saved in memory (is OSTLER_MEMORY off?)")?;
+    so(has(DECISION), "the decision was saved in memory")
 }
 
 /// The notes that came along with the first prompt of a session, as the model got them.
@@ -113,7 +113,7 @@ pub fn notes(requests: &[Arc<Recorded>]) -> Result<Vec<String>> {
 
 pub fn was_remembered(turn: &Turn) -> Result<()> {
     failures(turn, 0)?;
-    so(turn.result("Bash", "ok: 12 sums are right").is_some(), "the test was run unasked")?;
+    so(turn.result("Bash", "ok: 12 sums are right").is_some(), "the test ran without asking")?;
     so(turn.said.contains("rounded once, on the sum"), "the answer uses the decision")
 }
 

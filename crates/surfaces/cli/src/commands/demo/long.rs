@@ -1,4 +1,4 @@
-//! The long story: a plan, a skill, a window that is summed up, a detail that is looked up again, and a second session
+//! The long story: a plan, a skill, a window that is summarized, a detail that is looked up again, and a second session
 //! that remembers the first.
 
 use super::place::Place;
@@ -30,8 +30,8 @@ const WINDOW: u64 = 15_000;
 
 const WHY: &str = "Some invoices are a cent short. Plan the work and find out why. \
     Always run `bash test.sh` before you say that something works.";
-const SINCE: &str = "Since when is it so? Look through the journals in data/.";
-const MEND: &str = "Mend it, and name the orders that were wrong in CHANGES.md.";
+const SINCE: &str = "Since when? Look through the journals in data/.";
+const MEND: &str = "Fix it, and list the orders that were wrong in CHANGES.md.";
 const AGAIN: &str = "May I round the discount on every line of an invoice again?";
 
 pub async fn story(
@@ -47,8 +47,8 @@ pub async fn story(
     second_session(init, &options, &server, stage).await?;
     stage
         .part(
-            "6 · Who fills the window",
-            "The first session at its end, as `ostler context` shows it; tokens are estimates.",
+            "6 · What fills the window",
+            "The window at the end of the first session, as `ostler context` shows it; token counts are estimates.",
         )
         .await?;
     books::window(init, stage, &options, &first)?;
@@ -101,7 +101,7 @@ async fn the_work(
     stage
         .part(
             "1 · A plan, a skill, the cause",
-            "The project has a failing test and an AGENTS.md, whose rules the model is told.",
+            "The project has a failing test, and an AGENTS.md with rules for the model.",
         )
         .await?;
     let turn = stage.turn(session, WHY).await?;
@@ -111,20 +111,19 @@ async fn the_work(
     stage
         .part(
             "2 · The window fills up",
-            "Three long files are read. Before a request would be too long, the conversation is summed up by itself.",
+            "The model reads three long files. Before a request gets too long, Ostler summarizes the conversation.",
         )
         .await?;
     let turn = stage.turn(session, SINCE).await?;
     let (receipt, cached) = claims::was_summed_up(&turn, server, WHY)?;
     stage.tell(&said_again(receipt, place))?;
     stage.tell(&format!(
-        "Checked in the next request: goal, decision, plan, rules and files are in it, which orders are wrong is not. \
-         {cached} % of the summary's own request came from the cache."
+        "Verified: the next request contains the goal, the decision, the plan, the rules and the files, but not the wrong orders. {cached} % of the summary request came from the cache."
     ))?;
     stage
         .part(
-            "3 · What was summed up is not lost",
-            "The model goes on as decided. The detail that it lacks is in the session's log: Recall finds it.",
+            "3 · Nothing is lost",
+            "The model continues as decided. The detail it now lacks is in the session's log, and Recall finds it.",
         )
         .await?;
     let turn = stage.turn(session, MEND).await?;
@@ -133,7 +132,7 @@ async fn the_work(
 
 fn said_again(receipt: &Receipt, place: &Place) -> String {
     let names: Vec<&str> = receipt.attached.iter().map(|name| place.name(name)).collect();
-    format!("Said again after the summary: {}.", names.join(", "))
+    format!("Sent again after the summary: {}.", names.join(", "))
 }
 
 async fn what_is_kept(place: &Place, stage: &mut Stage) -> Result<()> {
@@ -144,7 +143,7 @@ async fn what_is_kept(place: &Place, stage: &mut Stage) -> Result<()> {
     stage
         .part(
             "4 · The session ends",
-            "What is worth knowing later was kept by fixed rules, without a model. As `ostler memory list` shows it:",
+            "Fixed rules saved what is worth knowing later, without a model. `ostler memory list` shows it:",
         )
         .await?;
     kept.iter().try_for_each(|one| stage.screen.line(&memory::line(one, stage.paint)))
@@ -159,7 +158,7 @@ async fn second_session(
     stage
         .part(
             "5 · Another session in the same project",
-            "It has seen nothing of the first. The notes that fit come along with the prompt.",
+            "It has seen nothing of the first session. Matching notes are added to the prompt.",
         )
         .await?;
     let before = server.requests().len();

@@ -1,5 +1,5 @@
 //! `ostler demo`: the ordinary product against a scripted model, in a small broken repository. A short story, and with
-//! `--long` one that goes on until the window was summed up and a later session remembers.
+//! `--long` one that continues until the window was summarized and a later session remembers.
 
 mod books;
 mod claims;
@@ -30,7 +30,7 @@ async fn show(
     args: &DemoArgs,
     stage: &mut Stage,
 ) -> Result<Code> {
-    // What did not end well leaves no folder behind.
+    // What did not end well leaves no directory behind.
     let place = match tell(init, environment, args, stage).await {
         Ok(place) => place,
         Err(error) => match error.downcast_ref::<Stopped>() {

@@ -1,4 +1,5 @@
-//! Where a demo happens: a temporary folder with a repository and a home of its own. Nothing of the person's is read.
+//! Where a demo happens: a temporary directory with a repository and a home of its own. Nothing of the person's is
+//! read.
 
 use crate::exit::Wrong;
 use anyhow::{Context, Result};

@@ -118,7 +118,7 @@ impl Stage {
                     self.screen.event(event)?;
                     turn.saw(event);
                 }
-                None => bail!("the turn ended without a word"),
+                None => bail!("the turn ended without an answer"),
             }
         };
         self.screen.end_line()?;

@@ -1,5 +1,5 @@
 //! Lines the person types, or that come through a pipe. Each is read when somebody waits for it, not before: what is
-//! typed ahead stays where it can still be thrown away, or kept for later.
+//! typed ahead stays where it can still be discarded, or kept for later.
 
 mod keyboard;
 mod pipe;

@@ -61,10 +61,10 @@ fn every_verdict_without_an_offer_says_why() {
         assert!(said.contains(expected), "{verdict:?} {by:?}: {said}");
     }
     let mut doubtful = judged(Verdict::Ask, vec![reason(By::BuiltIn, "w", None)], &[]);
-    let commands = Commands::opaque("x", "it nests too deep".into(), Vec::new());
+    let commands = Commands::opaque("x", "it is nested too deep".into(), Vec::new());
     doubtful.access = Some(Access { runs: Some(Arc::new(commands)), ..Access::unknown() });
     let shown = told(&doubtful, "x");
-    assert!(shown.contains("not understood\n  it nests too deep\n"), "{shown}");
+    assert!(shown.contains("not understood\n  it is nested too deep\n"), "{shown}");
     assert!(shown.contains("more simply"), "{shown}");
     doubtful.access = None;
     assert!(told(&doubtful, "x").contains("fix the call"));

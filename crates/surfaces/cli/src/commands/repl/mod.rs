@@ -119,7 +119,7 @@ impl<'a> Repl<'a> {
             say(&paint.dim(&visible(&notice)))?;
         }
         self.announce()?;
-        say("Type what to do, /help for commands. While it works you can type, too.")
+        say("Type a prompt, or /help for commands. You can also type while the agent works.")
     }
 
     /// What was found on opening, and what a resumed session was about to do.
@@ -127,13 +127,11 @@ impl<'a> Repl<'a> {
         self.session.announce().iter().for_each(|envelope| warn_of(&envelope.event));
         let queued = self.session.queued();
         if !queued.is_empty() {
-            warn(&format!("still queued from before ({}); /queue runs it:", queued.len()));
+            warn(&format!("still queued from last time ({}); /queue runs it:", queued.len()));
             queued.iter().for_each(|item| warn(&format!("  {}", visible(&item.text))));
         }
         if self.session.can_resume_turn() {
-            warn(
-                "the last turn was left open; /continue goes on with it, a new prompt gives it up",
-            );
+            warn("the last turn is unfinished; /continue resumes it, a new prompt abandons it");
         }
         let plan = self.session.plan();
         if plan.is_open() { Screen::new().plan(&plan) } else { Ok(()) }
@@ -159,7 +157,7 @@ impl<'a> Repl<'a> {
                         {
                             self.interrupted = true;
                             self.lines.forget();
-                            say("\n(Ctrl+C again or /quit to leave)")?;
+                            say("\n(press Ctrl+C again or enter /quit to exit)")?;
                             continue;
                         }
                         Err(code) => return say("").map(|()| code),

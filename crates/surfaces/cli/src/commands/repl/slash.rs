@@ -15,26 +15,26 @@ use ostler::{ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoic
 const HELP: &str = "\
 /clear            start a new session
 /sessions         list the sessions of this directory
-/resume [ID]      go on with a session (without ID: the newest but this one)
-/fork             go on with a copy of this session
-/continue         go on with a turn that was left open: a question, or a call that a hook deferred
-/undo [N]         undo the last change, or the last N; /undo --redo takes that back
-/rewind [TURN]    list the turns, or go back to before one, with files and conversation
+/resume [ID]      resume a session (without ID: the newest other one)
+/fork             continue in a copy of this session
+/continue         resume an unfinished turn: an open question, or a call that a hook deferred
+/undo [N]         undo the last change, or the last N; /undo --redo reverts that
+/rewind [TURN]    list the turns, or restore files and conversation to before one
 /model [NAME]     show or change the model
-/mode [MODE]      show or change what runs without a question
-/permissions      list the rules that apply
-/memory [WORDS]   list what is remembered, or search it
+/mode [MODE]      show or change what runs without asking
+/permissions      list the rules in effect
+/memory [WORDS]   list or search memories
 /skills           list the skills
 /NAME [ARGS]      use a skill
-/cost             what this session cost, and how the budgets stand
-/compact [WORDS]  summarise the conversation to make room; WORDS: what the summary should focus on
-/context          what fills the model's window
-/quit             leave (also Ctrl+D)
-Ctrl+C            stop the running turn, or clear the line; everything done is kept. Twice: leave
-While it works, a line you type reaches the model at its next step; /queue TEXT waits until the turn ends.
+/cost             show what this session cost, and the state of the budgets
+/compact [WORDS]  summarize the conversation to free space; WORDS: what the summary should focus on
+/context          show what fills the context window
+/quit             exit (also Ctrl+D)
+Ctrl+C            stop the running turn, or clear the line; finished work is kept. Press it twice to exit
+While the agent works, a line you type reaches the model at its next step; /queue TEXT waits until the turn ends.
 /queue alone starts what was queued when a turn was stopped or the session ended.
-A question takes y (once), s (this session), p (this project) or n, or in your words why not.
-`ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
+Answer a question with y (once), s (this session), p (this project) or n, or type why not.
+Outside a session, `ostler permissions` lists the rules, explains why a call asks and revokes approvals.";
 
 impl Repl<'_> {
     /// None: it is a prompt.
@@ -69,7 +69,7 @@ impl Repl<'_> {
                 let driver = self.session.resume_turn()?;
                 return self.turn(driver, signals).await.map(Some);
             }
-            "/continue" => say("The last turn is over; there is nothing to go on with.")?,
+            "/continue" => say("The last turn is finished; there is nothing to continue.")?,
             _ if self.at_once(command, rest).await? => {}
             _ => return Ok(None),
         }

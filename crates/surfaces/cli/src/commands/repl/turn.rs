@@ -41,7 +41,7 @@ struct Shown {
 }
 
 impl Repl<'_> {
-    /// The first signal ends the turn in order, the second the session. Goes on with what is queued.
+    /// The first signal ends the turn in order, the second the session. Continues with what is queued.
     pub(super) async fn turn(&mut self, mut driver: Driver, signals: &mut Signals) -> Result<Next> {
         let (mut screen, mut shown) = (Screen::new(), Shown::default());
         self.waiting.begin();
@@ -100,7 +100,7 @@ impl Repl<'_> {
         match event {
             Event::Finished(finished) => {
                 screen.end_line()?;
-                // What no answer showed: why a conversation was not summed up.
+                // What no answer showed: why a conversation was not summarized.
                 if finished.iterations == 0 && !shown.compacted {
                     say(&visible(&finished.text))?;
                 }
@@ -177,7 +177,7 @@ impl Repl<'_> {
         }
     }
 
-    /// Reads a line while the session goes on.
+    /// Reads a line while the session continues.
     async fn typed(
         &mut self,
         shown: &str,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
 
 const GO: [&str; 4] = ["--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
-/// What a conversation that was summed up begins with, and what stands for a result that was left out.
-const NEW: [&str; 2] = ["The conversation up to here was summed up", "[Left out to save space: "];
+/// What a conversation that was summarized begins with, and what stands for a result that was left out.
+const NEW: [&str; 2] = ["The conversation so far was summarized", "[Left out to save space: "];
 
 /// One way to make room.
 struct Story {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const GO: [&str; 4] = ["--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 const NO: [&str; 2] = [
-    "The conversation was not summed up: a hook does not allow it: the hook ",
+    "The conversation was not summarized: a hook does not allow it: the hook ",
     "guard: the archive is not ready.",
 ];
 
@@ -46,7 +46,7 @@ fn boundaries(world: &World) -> usize {
     world.entries().iter().filter(|fact| fact["fact"] == "boundary").count()
 }
 
-/// Answers that are worth summing up.
+/// Answers that are worth summarizing.
 fn talk() -> Script {
     let answer = |request: &Recorded| match is_summary(request) {
         true => text("# Summary\nshort"),
@@ -68,7 +68,7 @@ fn a_no_keeps_a_conversation_as_it_is_when_somebody_asks() {
     assert!(says_no(&said), "{said}");
     assert_eq!((world.server.requests().len(), boundaries(&world)), (2, 0), "nothing was asked");
     assert_eq!(told(&world), [event("manual", "keep the names")]);
-    // As text it is the answer, too; and the conversation goes on.
+    // As text it is the answer, too; and the conversation continues.
     let ran = world.run(&["-p", "/compact", "--continue"]);
     assert!(says_no(&ran.stdout), "{ran:?}");
     assert_eq!(told(&world)[1], event("manual", ""));
@@ -102,7 +102,7 @@ fn filling(request: &Recorded) -> Reply {
     }
 }
 
-/// It is said, no summary is asked for, and the turn goes on as long as the provider takes it; then it ends.
+/// It is said, no summary is asked for, and the turn continues as long as the provider takes it; then it ends.
 #[test]
 fn a_no_at_the_limit_ends_the_turn_with_a_reason() {
     let window = 16_000;

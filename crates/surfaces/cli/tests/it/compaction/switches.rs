@@ -65,7 +65,7 @@ fn the_window_and_its_threshold_follow_the_settings() {
     }
 }
 
-/// Work that the provider refuses after four calls, unless it was summed up.
+/// Work that the provider refuses after four calls, unless it was summarized.
 fn refusing(request: &Recorded) -> ostler_model_server::Reply {
     if is_summary(request) {
         return text("# Summary\nshort");

@@ -1,5 +1,5 @@
-//! Small windows, enforced by the server, and summarisers that fail in every way: the turn goes on, or ends with a reason
-//! that is said, after a bounded number of requests.
+//! Small windows, enforced by the server, and summarisers that fail in every way: the turn continues, or ends with a
+//! reason that is said, after a bounded number of requests.
 
 use super::at_once;
 use crate::context::is_summary;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const GO: [&str; 6] =
     ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
-/// Windows in tenths of the fixed overhead: tools and system text.
+/// Windows in tenths of the fixed overhead: tools and system prompt.
 const TENTHS: [u64; 10] = [10, 12, 15, 20, 25, 30, 40, 60, 80, 100];
 /// Files that are read, one by one.
 const READS: usize = 20;
@@ -23,7 +23,7 @@ const MOST: usize = 50;
 /// Requests that one summary may take: eight pieces, and the repeats of the one that fails.
 const SUMMARY: usize = 8 + 2;
 
-/// A summariser, and whether the provider takes anything at all after a few calls.
+/// A summarizer, and whether the provider takes anything at all after a few calls.
 struct Kind {
     name: &'static str,
     summary: fn() -> Reply,
@@ -142,7 +142,7 @@ fn stated(ran: &Ran) -> String {
 }
 
 impl Seen {
-    /// Whatever the summariser does, and however small the window is.
+    /// Whatever the summarizer does, and however small the window is.
     fn assert_bounded(&self) {
         let Seen { tenths, kind, end, asked, summaries, refused, boundaries } = self;
         let what = format!(
@@ -159,7 +159,7 @@ impl Seen {
                 assert_eq!((end.as_str(), *boundaries), ("prompt_too_long", 1), "{what}");
                 assert!(*asked <= 16, "{what}");
             }
-            // From twice the overhead on it goes on, and no request is sent that does not fit.
+            // From twice the overhead on it continues, and no request is sent that does not fit.
             _ => {
                 assert_eq!((end.as_str(), *refused), ("completed", 0), "{what}");
                 assert!(
@@ -190,8 +190,8 @@ fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
     );
 }
 
-/// Nobody said that the window is small; the provider's refusal names it. A result that was fine for the larger one goes
-/// beside, and the turn goes on.
+/// Nobody said that the window is small; the provider's refusal names it. A result that was fine for the larger one
+/// goes beside, and the turn continues.
 #[test]
 fn a_window_that_a_refusal_names_counts_for_the_results_it_refused() {
     let script = Script::new()

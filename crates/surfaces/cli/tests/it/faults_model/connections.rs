@@ -38,7 +38,7 @@ fn a15_no_connection() {
         (format!("https://{tls}"), tls.to_string()),
     ] {
         let told = never_asked().env("ANTHROPIC_BASE_URL", &url).fails("model_error");
-        told.asked(0).says(&["cannot connect to", &names, "given up after 3 tries"]);
+        told.asked(0).says(&["cannot connect to", &names, "gave up after 3 attempts"]);
         assert_eq!(told.waits().len(), 2, "{url}");
     }
     // A name that does not exist will not exist after ten retries either. Where no resolver can say so, two must do.
@@ -72,7 +72,7 @@ fn a16_connect_hangs() {
         "cannot connect to",
         &port.to_string(),
         "did not answer in time",
-        "given up after 3 tries",
+        "gave up after 3 attempts",
     ]);
 }
 
@@ -162,7 +162,8 @@ fn a47_a_dead_proxy() {
     let port = dead_port();
     let row = never_asked().env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
     let told = row.fails("model_error");
-    told.asked(0).says(&[&format!("through the proxy 127.0.0.1:{port}"), "given up after 3 tries"]);
+    told.asked(0)
+        .says(&[&format!("through the proxy 127.0.0.1:{port}"), "gave up after 3 attempts"]);
     let direct = Row::new(Script::new().answer(text("ok")))
         .env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
     direct.env("NO_PROXY", "127.0.0.1").survives().asked(1).answered("ok");

@@ -188,7 +188,7 @@ fn a33_events_out_of_order() {
     told.asked(3).went(&[]).says(&[
         "content_block_start",
         "out of order",
-        "given up after 3 tries",
+        "gave up after 3 attempts",
     ]);
 }
 
@@ -260,7 +260,7 @@ fn a38_an_error_event_in_the_stream() {
     let first = |kind| text("x").error_event(after("headers"), kind, "first thing");
     let told =
         Row::new(Script::new().answer(first("overloaded_error")).forever()).fails("model_error");
-    told.asked(3).went(&[]).says(&["first thing", "given up after 3 tries"]);
+    told.asked(3).went(&[]).says(&["first thing", "gave up after 3 attempts"]);
     let told = Row::new(Script::new().answer(first("invalid_request_error")).forever())
         .fails("model_error");
     told.asked(1).went(&[]).says(&["first thing"]);

@@ -48,14 +48,14 @@ fn a03_model_unknown() {
 fn a04_timeout_and_conflict() {
     for code in [408, 409] {
         let told = forever(status(code)).fails("model_error");
-        told.asked(3).says(&[&code.to_string(), "given up after 3 tries"]);
+        told.asked(3).says(&[&code.to_string(), "gave up after 3 attempts"]);
         backed_off(&told.waits());
         let once = Row::new(Script::new().status(code).answer(text("ok"))).survives();
         once.asked(2).answered("ok");
     }
 }
 
-/// A summary once, and not again when that was not enough; at the very beginning there is nothing to sum up.
+/// A summary once, and not again when that was not enough; at the very beginning there is nothing to summarize.
 #[test]
 fn a05_request_too_large() {
     summed_up_at_most_once(&status(413), "413");
@@ -84,7 +84,7 @@ fn a07_rate_limit_with_a_wait() {
     let ran = crate::support::finish(row.command(&world, &super::TEXT).spawn().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok\n"));
     assert!(
-        ran.stderr.contains("429") && ran.stderr.contains("trying again in 2.0 s"),
+        ran.stderr.contains("429") && ran.stderr.contains("retrying in 2.0 s"),
         "{}",
         ran.stderr
     );
@@ -102,7 +102,7 @@ fn a09_server_errors() {
         told.asked(3).says(&[
             &code.to_string(),
             "a web page titled \"Gateway\"",
-            "given up after 3 tries",
+            "gave up after 3 attempts",
         ]);
         backed_off(&told.waits());
     }
@@ -149,9 +149,9 @@ fn a13_an_error_object_with_status_200() {
         Reply::http(200, "application/json", body)
     };
     let told = forever(object("invalid_request_error")).fails("model_error");
-    told.asked(1).says(&["so it is", "in place of an event stream"]);
+    told.asked(1).says(&["so it is", "instead of an event stream"]);
     let told = forever(object("overloaded_error")).fails("model_error");
-    told.asked(3).says(&["so it is", "given up after 3 tries"]);
+    told.asked(3).says(&["so it is", "gave up after 3 attempts"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a14_nothing_at_all() {
     let empty = |code| Reply::http(code, "text/event-stream", "");
     for reply in [Reply::http(204, "", ""), empty(200), Reply::http(200, "application/json", "")] {
         let told = forever(reply.clone()).fails("model_error");
-        told.asked(3).says(&["given up after 3 tries"]);
+        told.asked(3).says(&["gave up after 3 attempts"]);
         Row::new(Script::new().answer(reply).answer(text("ok"))).survives().asked(2).answered("ok");
     }
 }
@@ -174,7 +174,7 @@ fn a40_prompt_too_long() {
         .says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
 }
 
-/// After some work the provider refuses, for a while or for ever: requests and summaries are counted.
+/// After some work the provider refuses, for a while or forever: requests and summaries are counted.
 fn summed_up_at_most_once(refusal: &Reply, words: &str) {
     let worked = ["next_turn"; 4];
     let summed = [worked.as_slice(), &["reactive_compact_retry"]].concat();

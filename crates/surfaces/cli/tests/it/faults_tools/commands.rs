@@ -37,7 +37,7 @@ fn b03_what_a_command_leaves_in_the_background_ends_with_it() {
 #[test]
 fn b05_a_daemon_that_left_everything_is_gone_after_the_run() {
     let mark = unique_sleep();
-    // Own session, double fork, no descriptors, no environment, no folder.
+    // Own session, double fork, no descriptors, no environment, no directory.
     let daemon =
         format!("( ( cd /; exec env -i setsid sh -c 'exec sleep {mark}' <&- >&- 2>&- ) & )");
     let begun = format!("until grep -q {mark} /proc/[0-9]*/cmdline 2>/dev/null; do :; done");

@@ -10,7 +10,7 @@ use std::path::Path;
 const GO: [&str; 6] =
     ["-p", "go", "--output-format", "json", "--permission-mode", "bypassPermissions"];
 
-/// What happened inside, brought outside: the run's code, and the folder it left.
+/// What happened inside, brought outside: the run's code, and the directory it left.
 fn code(world: &World, name: &str) -> String {
     world.outside(name, "code").trim().to_owned()
 }
@@ -84,14 +84,14 @@ fn b19_the_session_s_own_disk_fills_up() {
         serde_json::from_str(&world.outside("first", "stdout")).unwrap();
     let line = result["errors"][0].as_str().unwrap();
     assert!(
-        line.starts_with("the session cannot be written: ")
-            && line.contains("Make room")
+        line.starts_with("the session log cannot be written: ")
+            && line.contains("Free some disk space")
             && !line.contains('\n'),
         "{line}"
     );
     assert!(line.contains("No space left") || line.contains("bytes fit"), "{line}");
     assert_eq!(world.outside("first", "stderr"), "");
-    // What was written before is whole, and is what the session goes on with.
+    // What was written before is whole, and is what the session continues with.
     let home = |name: &str| world.home().parent().unwrap().join(name).join("home");
     let (before, after) = (log_in(&home("first")), log_in(&home("second")));
     let kept: Vec<String> =
@@ -130,7 +130,7 @@ fn b19_in_words_for_people() {
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.contains("tokens: ")).collect();
     assert_eq!(lines.len(), 1, "{stderr}");
     assert!(
-        lines[0].starts_with("ostler: the session cannot be written: ")
+        lines[0].starts_with("ostler: the session log cannot be written: ")
             && lines[0].ends_with("then resume the session."),
         "{stderr}"
     );
@@ -168,7 +168,7 @@ fn b19_the_workspace_s_disk_fills_up() {
         .answer(text("resumed"));
     let world = World::new(script);
     let args = GO.join(" ");
-    // The project is a folder on the small disk; the shell stands in the old one until it goes there.
+    // The project is a directory on the small disk; the shell stands in the old one until it goes there.
     let script = format!(
         r#"
         mount -t tmpfs -o size=64k tmpfs "$PWD"; cd "$PWD"

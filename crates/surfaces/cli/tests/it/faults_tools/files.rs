@@ -80,7 +80,7 @@ fn b32_a_result_that_is_too_long_can_be_read_where_it_is_kept() {
 
 /// The file a preview points at.
 fn named_in(preview: &str) -> String {
-    let (_, rest) = preview.split_once("The whole is in ").unwrap_or_default();
+    let (_, rest) = preview.split_once("The full output is in ").unwrap_or_default();
     rest.split(": use Read").next().unwrap_or_default().to_owned()
 }
 
@@ -99,7 +99,7 @@ fn b37_without_a_person_a_question_is_a_refusal() {
         assert_eq!(ran.code, Some(4), "{tool}: {ran:?}");
         let Told { text, is_error } = results(&world).pop().unwrap();
         assert!(
-            is_error && text.starts_with("Permission refused: ") && text.contains(why),
+            is_error && text.starts_with("Permission denied: ") && text.contains(why),
             "{text}"
         );
         assert!(

@@ -5,57 +5,57 @@ use super::line;
 /// What was seen, how we do, and which rows above or which test shows it. Without either it is open.
 const TWELVE: [(&str, &str, &[&str]); 12] = [
     (
-        "Cut calls, and streams that break after a call, are asked for without end.",
-        "Both are bounded.",
+        "Truncated calls, and streams that break after a call, are retried forever.",
+        "Both have a limit.",
         &["trunc_tool_forever", "drop_after_tool_forever"],
     ),
     (
         "A stream that breaks after one whole text fails the run.",
-        "It is asked for again, at most three times.",
+        "It is retried, at most three times.",
         &["drop_after_text", "sse_err_ovl_mid"],
     ),
-    ("`pause_turn` is taken for the end.", "The model is asked to go on.", &["pause_turn"]),
+    ("`pause_turn` is treated as the end.", "The model is asked to continue.", &["pause_turn"]),
     (
         "The text of an interrupted answer is lost, and SIGINT exits with 0.",
-        "The text is kept, the model is told, the exit code is 130.",
+        "The text is kept, the model is told, and the exit code is 130.",
         &["sigint_stream"],
     ),
     (
-        "After a crash unfinished calls are dropped in silence.",
-        "Each has a result that says what is known of it.",
+        "After a crash, unfinished calls are dropped silently.",
+        "Each has a result that says what is known about it.",
         &["sigkill_tool", "sigkill_two_tools"],
     ),
     (
-        "Results stand in the order of completion.",
-        "They stand in the order of the calls.",
+        "Results are in the order of completion.",
+        "They are in the order of the calls.",
         &["par_reads12", "par_mixed_err"],
     ),
     (
-        "One cache mark, which a wide turn pushes out of reach.",
-        "Marks are set so that each request finds the whole one before it, also after twelve calls at once (test `prefix`).",
+        "There is only one cache mark, which a turn with many calls pushes out of reach.",
+        "Marks are placed so that each request reads the whole previous one from the cache, even after twelve parallel calls (test `prefix`).",
         &[],
     ),
     (
-        "Only a refused request leads to compaction, and a second refusal is fatal.",
-        "Room is made before a request is refused; a refusal leads to a summary once, and a summary that fails is made from the messages.",
+        "Only a rejected request triggers compaction, and a second rejection is fatal.",
+        "Ostler compacts before a request is rejected. A rejection triggers one summary, and if that fails, it is built from the messages.",
         &["ac_180k", "ac1m_990k", "reactive_summary_tool", "compact_ptl"],
     ),
     (
-        "A field or beta the provider does not know fails the run.",
-        "It is left out from then on, and said.",
+        "A field or beta that the provider does not know fails the run.",
+        "It is left out from then on, with a notice.",
         &["err400_ctxmgmt", "err400_beta"],
     ),
     (
-        "Deny rules are evaded by absolute paths and `bash -c`.",
-        "A rule is held against every command a text could run, whatever its path and whoever runs it (the corpus of permissions).",
+        "Absolute paths and `bash -c` bypass deny rules.",
+        "A rule applies to every command a text could run, whatever its path and its wrapper (permission corpus).",
         &[],
     ),
     (
-        "A hook that says `continue: false` before a call does not keep it from running.",
-        "The call is not run, and the turn ends (tests `hooks`).",
+        "A hook that answers `continue: false` before a call does not stop the call.",
+        "The call does not run, and the turn ends (tests `hooks`).",
         &[],
     ),
-    ("Errors of sub-agents come back as ordinary text.", "Open: comes with sub-agents.", &[]),
+    ("Errors of subagents come back as ordinary text.", "Open: comes with subagents.", &[]),
 ];
 
 pub fn table(rows: &[&str]) -> String {

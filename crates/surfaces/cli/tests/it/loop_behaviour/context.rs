@@ -5,17 +5,16 @@ use crate::support::{Ran, World, finish};
 use ostler_model_server::{Match, Reply, Script, UsageNumbers, calls, status, text};
 use serde_json::json;
 
-const EXTRACT: &str = "A summary that does not come is made from the messages themselves: no conversation is lost because one request failed.";
-const EXTRACT_TOO_LONG: &str = "The summary that does not come is made from the messages themselves; the request that is too long all the same ends the turn.";
-const PROACTIVE: &str =
-    "Room is made before the provider has to refuse: the window of the model is known.";
-const TOO_SOON: &str = "The rule is the smaller of 92 % of the window and the window less 33000 tokens, so here 460000.";
+const EXTRACT: &str = "If the model returns no summary, one is built from the messages: a failed request must not lose a conversation.";
+const EXTRACT_TOO_LONG: &str = "If the model returns no summary, one is built from the messages; the turn ends because the request is still too long.";
+const PROACTIVE: &str = "The size of the window is known, so Ostler compacts before the provider has to reject a request.";
+const TOO_SOON: &str = "The threshold is the smaller of 92 % of the window and the window minus 33000 tokens; here it is 460000.";
 const IN_PIECES: &str =
-    "Claude Code sums up less; here all that must go is summed up, in pieces that fit.";
-const LAST_PROMPT: &str = "The last prompt stays word for word as well.";
+    "Claude Code summarizes less; Ostler summarizes everything that has to go, in pieces that fit.";
+const LAST_PROMPT: &str = "The last prompt is kept word for word as well.";
 const NEWEST: &str =
-    "The newest six messages stay word for word, whatever the overflow that was reported.";
-const FILES_KEPT: &str = "The newest six messages stay word for word, with what they read; of the five files read last the others are said again.";
+    "The newest six messages are kept word for word, however large the reported overflow is.";
+const FILES_KEPT: &str = "The newest six messages are kept word for word, including the files they read; the others of the last five files are sent again.";
 
 pub fn rows() -> Vec<Row> {
     [refused(), full(), asked_for(), blocked()].into_iter().flatten().collect()
@@ -31,7 +30,7 @@ fn summary() -> Match {
     Match::last_user("is about to be replaced by what you write now")
 }
 
-/// A call whose result is worth summing up, each another.
+/// A call whose result is worth summarizing, each another.
 fn call(n: usize) -> Reply {
     calls([("Bash", json!({ "command": format!("echo {n}; seq 1 400") }))])
 }
@@ -67,19 +66,19 @@ fn filling(tokens: u64) -> Script {
     after(2).answer(reporting(last, tokens)).answer(text("done")).forever()
 }
 
-fn summed_up(_: &World, ran: &Ran) -> String {
+fn summarized(_: &World, ran: &Ran) -> String {
     let frames = ran.frames();
     let count = frames.iter().filter(|frame| frame["subtype"] == "compact_boundary").count();
     match count {
-        0 => "not summed up".to_owned(),
-        1 => "summed up".to_owned(),
-        n => format!("summed up {n} times"),
+        0 => "not summarized".to_owned(),
+        1 => "summarized".to_owned(),
+        n => format!("summarized {n} times"),
     }
 }
 
-fn summed_up_and_kept(world: &World, ran: &Ran) -> String {
+fn summarized_and_kept(world: &World, ran: &Ran) -> String {
     let kept = last_shape(world).matches('U').count();
-    format!("{}; calls kept: {kept}", summed_up(world, ran))
+    format!("{}; calls kept: {kept}", summarized(world, ran))
 }
 
 fn refused() -> Vec<Row> {
@@ -95,60 +94,62 @@ fn refused() -> Vec<Row> {
             "2 calls, too long, a summary, text",
             after(2).answer(too_long()).answer(text("so far")).answer(text("done")),
         )
-        .look(|world, ran| format!("{}; goes on as {}", summed_up(world, ran), last_shape(world)))
-        .claude(5, "summed up; goes on as `u:[summary] a:[U] u:[res]`", 0)
+        .look(|world, ran| {
+            format!("{}; continues as {}", summarized(world, ran), last_shape(world))
+        })
+        .claude(5, "summarized; continues as `u:[summary] a:[U] u:[res]`", 0)
         .because(LAST_PROMPT),
         Row::new(
             "ptl_after_tools_forever",
             "2 calls, then too long, always",
             after(2).answer(too_long()).forever(),
         )
-        .look(summed_up)
-        .claude(4, "not summed up", 1)
+        .look(summarized)
+        .claude(4, "not summarized", 1)
         .because(EXTRACT_TOO_LONG),
         Row::new(
             "reactive_many",
             "6 calls, too long, a summary, text",
             wordily(6).answer(too_long()).answer(text("so far")).answer(text("done")),
         )
-        .look(summed_up_and_kept)
-        .claude(9, "summed up; calls kept: 4", 0)
+        .look(summarized_and_kept)
+        .claude(9, "summarized; calls kept: 4", 0)
         .because(NEWEST),
         Row::new(
             "reactive_many_results",
             "6 calls with long results, too long, text",
             after(6).answer(too_long()).answer(text("done")).forever(),
         )
-        .look(summed_up_and_kept)
-        .claude(9, "summed up; calls kept: 4", 0)
+        .look(summarized_and_kept)
+        .claude(9, "summarized; calls kept: 4", 0)
         .because(NEWEST),
         Row::new(
             "reactive_ptl_thrice",
-            "10 calls, too long; the summary is too long twice; then all is answered",
+            "10 calls, too long; the summary is too long twice; then everything is answered",
             wordily(10).answer(too_long()).times(3).answer(text("so far")).forever(),
         )
-        .look(summed_up_and_kept)
-        .claude(15, "summed up; calls kept: 9", 0)
+        .look(summarized_and_kept)
+        .claude(15, "summarized; calls kept: 9", 0)
         .because(IN_PIECES),
         Row::new(
             "reactive_twice",
             "6 calls, too long, a summary, too long",
             wordily(6).answer(too_long()).answer(text("so far")).answer(too_long()).forever(),
         )
-        .look(summed_up)
-        .claude(9, "summed up", 1),
+        .look(summarized)
+        .claude(9, "summarized", 1),
         Row::new(
             "reactive_summary_tool",
-            "4 calls, too long, a call in place of the summary, text",
+            "4 calls, too long, a call instead of the summary, text",
             after(4).answer(too_long()).answer(call(9)).answer(text("done")),
         )
-        .look(summed_up)
-        .claude(6, "not summed up", 1)
+        .look(summarized)
+        .claude(6, "not summarized", 1)
         .because(EXTRACT),
     ]
 }
 
-/// (name, what is reported, the window that was configured, whether Claude Code summed up). A name with `1m` stands for
+/// (name, what is reported, the window that was configured, whether Claude Code summarized). A name with `1m` stands for
 /// a model with a window of a million.
 const REPORTED: [(&str, &str, u64, &str, bool); 20] = [
     ("ac_150k", "150k tokens reported, no window configured", 150_000, "", false),
@@ -181,7 +182,7 @@ fn full() -> Vec<Row> {
         &'static str,
         bool,
     )| {
-        let mut row = Row::new(name, says, filling(*tokens)).look(summed_up);
+        let mut row = Row::new(name, says, filling(*tokens)).look(summarized);
         if !window.is_empty() {
             row = row.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", window);
         }
@@ -191,7 +192,7 @@ fn full() -> Vec<Row> {
         if says.contains("1M") {
             row = row.args(&["--model", "claude-opus-4-8"]);
         }
-        let (requests, more) = if *summed { (5, "summed up") } else { (4, "not summed up") };
+        let (requests, more) = if *summed { (5, "summarized") } else { (4, "not summarized") };
         let row = row.claude(requests, more, 0);
         match *name {
             "ac_180k" | "ac1m_990k" => row.because(PROACTIVE),
@@ -233,24 +234,24 @@ fn summaries() -> Vec<Row> {
             let [.., first, _] = requests.as_slice() else { panic!("requests after the summary") };
             let files = first.json().to_string().matches("<file ").count();
             let kept = shape(first).matches('U').count();
-            format!("{}; files said again: {files}; calls kept: {kept}", summed_up(world, ran))
+            format!("{}; files sent again: {files}; calls kept: {kept}", summarized(world, ran))
         })
-        .claude(12, "summed up; files said again: 5; calls kept: 1", 0)
+        .claude(12, "summarized; files sent again: 5; calls kept: 1", 0)
         .because(FILES_KEPT),
         row("compact_fail", "1 call, 175k tokens reported, window 200k; then text", full(1).answer(text("done")))
-            .look(summed_up)
-            .claude(2, "not summed up", 0),
+            .look(summarized)
+            .claude(2, "not summarized", 0),
         row(
             "compact_ptl",
             "4 calls, 175k tokens reported, window 200k; each summary is too long; then text",
             full(4).answer(too_long()).times(2).when(summary()).answer(text("done")),
         )
-        .look(summed_up)
-        .claude(7, "not summed up", 0)
+        .look(summarized)
+        .claude(7, "not summarized", 0)
         .because(EXTRACT),
         row("compact_thrash", "every answer reports 175k, window 200k", thrash)
-            .look(|world, ran| format!("{}; {}", summed_up(world, ran), ran.terminal()))
-            .claude(8, "summed up 3 times; rapid_refill_breaker", 1),
+            .look(|world, ran| format!("{}; {}", summarized(world, ran), ran.terminal()))
+            .claude(8, "summarized 3 times; rapid_refill_breaker", 1),
         row(
             "hk_precompact_block",
             "9 calls, each reports 175k, window 200k; a PreCompact hook exits with 2; then text",
@@ -260,9 +261,9 @@ fn summaries() -> Vec<Row> {
         .look(|world, ran| {
             let why = "a hook does not allow it: ";
             assert!(ran.stdout.contains(why) && ran.stdout.contains("not now"), "{ran:?}");
-            summed_up(world, ran)
+            summarized(world, ran)
         })
-        .claude(10, "not summed up", 0),
+        .claude(10, "not summarized", 0),
     ]
 }
 
@@ -291,10 +292,10 @@ fn asked_for() -> Vec<Row> {
         })
         .look(|world, _| {
             let wish = world.server.requests()[2].json().to_string().contains("keep the names");
-            assert!(wish, "the summariser is told what to heed");
-            format!("goes on as {}", last_shape(world))
+            assert!(wish, "the summary request contains the focus");
+            format!("continues as {}", last_shape(world))
         })
-        .claude(4, "goes on as `u:[summary] a:[T] u:[again]`", 0)
+        .claude(4, "continues as `u:[summary] a:[T] u:[again]`", 0)
         .because(LAST_PROMPT),
     ]
 }

@@ -10,11 +10,10 @@ const PNG: &[u8] = &[
     0, 0, 31, 21, 196, 137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 218, 99, 100, 248, 207, 80, 15, 0, 3,
     134, 1, 128, 90, 52, 125, 107, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
-const NOTHING_TO_GAIN: &str =
-    "There is nothing a summary could leave out: a single prompt, or calls with next to no output.";
-const STAYS: &str = "A refused credential stays refused: asking again only delays the message.";
+const NOTHING_TO_GAIN: &str = "There is nothing a summary could leave out: only a single prompt, or calls with hardly any output.";
+const STAYS: &str = "A rejected credential stays rejected: a retry only delays the error message.";
 const NO_PLAIN: &str =
-    "The model is not there, and asking without a stream does not bring it back.";
+    "The model does not exist, and a request without streaming does not change that.";
 
 pub fn rows() -> Vec<Row> {
     [invalid(), refused(), passing(), fallback()].into_iter().flatten().collect()
@@ -30,9 +29,9 @@ fn bad(message: &str) -> Reply {
 
 fn said(ran: &Ran) -> &'static str {
     if ran.frames().iter().any(|frame| frame["subtype"] == "informational") {
-        "said"
+        "with a notice"
     } else {
-        "in silence"
+        "silently"
     }
 }
 
@@ -44,15 +43,15 @@ fn invalid() -> Vec<Row> {
         Row::new("err400", "400", Script::new().answer(bad("no")).forever()).claude(1, "", 1),
         Row::new("err400_toolpair", "400 about calls without results", Script::new().answer(bad("messages.1: `tool_use` ids were found without `tool_result` blocks")).forever())
             .claude(2, "", 1)
-            .because("The history is kept paired at every step, so this cannot be our fault, and the same request would be refused again."),
+            .because("Calls and results in the history are always paired, so a second identical request would be rejected again."),
         Row::new("err400_maxtok", "400: the prompt and `max_tokens` together do not fit the window; then text", Script::new().answer(bad(sum)).answer(text("done")))
             .look(|world, ran| {
                 let limits: Vec<_> = world.server.requests().iter().map(|r| r.json()["max_tokens"].as_u64()).collect();
                 let fits = limits == [Some(8_000), Some(200_000 - 196_000 - 1_000)];
-                format!("{}, {}", if fits { "then what fits, less 1000" } else { "then another limit" }, said(ran))
+                format!("{}, {}", if fits { "then what fits, minus 1000" } else { "then another limit" }, said(ran))
             })
-            .claude(2, "then what fits, less 1000, in silence", 0)
-            .because("What is changed about a request is said."),
+            .claude(2, "then what fits, minus 1000, silently", 0)
+            .because("A notice reports every change to a request."),
         Row::new("err400_think_sig", "thinking and a call, 400 about the signature, text", thinking.answer(bad("messages.1.content.0: Invalid `signature` in `thinking` block")).answer(text("done")))
             .look(|world, _| thinking_sent(world, 2))
             .claude(3, "last request without thinking", 0),
@@ -60,9 +59,9 @@ fn invalid() -> Vec<Row> {
             .file("a.png", PNG)
             .look(|world, _| {
                 let body = world.server.requests()[2].json().to_string();
-                if body.contains("base64") { "the image goes out again".into() } else { "words in place of the image".into() }
+                if body.contains("base64") { "the image goes out again".into() } else { "text instead of the image".into() }
             })
-            .claude(3, "words in place of the image", 0),
+            .claude(3, "text instead of the image", 0),
         downgraded("err400_ctxmgmt", "400: the field `context_management` is not known; then text", "context_management: Extra inputs are not permitted"),
         downgraded("err400_beta", "400: the beta of thinking between calls is not known; then text", "Unexpected value(s) `interleaved-thinking-2025-05-14` for the `anthropic-beta` header"),
         Row::new("err400_sysrole", "400: the role `system` is not known", Script::new().answer(bad("messages.1.role: Input should be 'user' or 'assistant'")).forever())
@@ -74,7 +73,7 @@ fn downgraded(name: &'static str, says: &'static str, message: &str) -> Row {
     Row::new(name, says, Script::new().answer(bad(message)).answer(text("done")))
         .env("ANTHROPIC_MODEL", "claude-haiku-4-5")
         .claude(1, "", 1)
-        .because("What a provider does not know is left out from then on, and said: gateways lag behind the API.")
+        .because("Gateways lag behind the API: a feature that the provider does not know is left out from then on, with a notice.")
 }
 
 fn thinking_sent(world: &World, request: usize) -> String {
@@ -98,7 +97,7 @@ fn refused() -> Vec<Row> {
             .because(STAYS),
         Row::new(
             "err401_forever",
-            "401, always; 2 repeats allowed",
+            "401, always; 2 retries allowed",
             Script::new().status(401).forever(),
         )
         .claude(3, "", 1)
@@ -178,12 +177,12 @@ fn passing() -> Vec<Row> {
                 .answer(text("done")),
         )
         .claude(1, "", 1),
-        forever("L_err429_forever", "429, always; 10 repeats allowed", 429),
-        forever("L_err500_forever", "500, always; 10 repeats allowed", 500),
-        forever("L_err529_forever", "529, always; 10 repeats allowed", 529),
+        forever("L_err429_forever", "429, always; 10 retries allowed", 429),
+        forever("L_err500_forever", "500, always; 10 retries allowed", 500),
+        forever("L_err529_forever", "529, always; 10 retries allowed", 529),
         Row::new(
             "err529_retries2",
-            "529, always; 2 repeats allowed",
+            "529, always; 2 retries allowed",
             Script::new().status(529).forever(),
         )
         .claude(3, "", 1),
@@ -195,7 +194,7 @@ fn fallback() -> Vec<Row> {
     let models = |world: &World, _: &Ran| {
         let requests = world.server.requests();
         format!(
-            "last asked: {}",
+            "last model: {}",
             requests.last().map(|request| request.model().to_owned()).unwrap_or_default()
         )
     };
@@ -204,18 +203,18 @@ fn fallback() -> Vec<Row> {
     };
     let chain = down(529).status(529).forever().when(Match::model("spare"));
     vec![
-        spare("err404_fallback", "404 of the first model; a fallback model", down(404).answer(text("done"))).claude(2, "last asked: spare", 0),
-        spare("err529_fallback", "529 of the first model; a fallback model", down(529).answer(text("done"))).claude(4, "last asked: spare", 0),
+        spare("err404_fallback", "404 of the first model; a fallback model", down(404).answer(text("done"))).claude(2, "last model: spare", 0),
+        spare("err529_fallback", "529 of the first model; a fallback model", down(529).answer(text("done"))).claude(4, "last model: spare", 0),
         spare("err500_fallback", "500 of the first model; a fallback model", down(500).answer(text("done")))
-            .claude(2, "last asked: spare", 0)
-            .because("A server error mostly passes: it is repeated as an overload is, before another model is taken."),
-        spare("err429_fallback", "429 of the first model; a fallback model; 3 repeats allowed", down(429).answer(text("done")))
+            .claude(2, "last model: spare", 0)
+            .because("Most server errors are temporary, so the request is retried, as for an overload, before the fallback model is used."),
+        spare("err429_fallback", "429 of the first model; a fallback model; 3 retries allowed", down(429).answer(text("done")))
             .env("OSTLER_MAX_RETRIES", "3")
-            .claude(4, "last asked: scripted", 1),
+            .claude(4, "last model: scripted", 1),
         spare("fallback_sticky", "529 of the first model; the fallback model calls and then ends", down(529).answer(call()).answer(text("done")))
-            .claude(5, "last asked: spare", 0),
+            .claude(5, "last model: spare", 0),
         spare("fallback_chain", "529 of both models", chain)
-            .claude(7, "last asked: third", 0)
-            .because("There is one fallback model, not a list of them."),
+            .claude(7, "last model: third", 0)
+            .because("There is one fallback model, not a list."),
     ]
 }

@@ -4,7 +4,8 @@ use super::row::Row;
 use ostler_model_server::{Reply, Script, UsageNumbers, calls, text};
 use serde_json::json;
 
-const CODE: &str = "A limit that was reached has an exit code of its own, so that a script can tell it from a failure.";
+const CODE: &str =
+    "Reaching a limit has its own exit code, so that a script can distinguish it from a failure.";
 
 /// Half a dollar and a little, at the scripted model's prices.
 fn dear(reply: Reply) -> Reply {
@@ -39,10 +40,10 @@ pub fn rows() -> Vec<Row> {
             .args(&["--max-budget-usd", "1"])
             .look(calls_run)
             .claude(2, "calls run: 1", 1)
-            .because("The budget is about requests: none is sent that could exceed it, and the limit on output is what is left. What has been paid for is used, also the last answer's call."),
+            .because("The budget limits requests: none is sent that could exceed it, and the output limit is what is left. Calls of an answer that has been paid for still run."),
         Row::new("budget_end", "a final text for $0.525; `--max-budget-usd 0.1`", forever(dear(text("done"))))
             .args(&["--max-budget-usd", "0.1"])
             .claude(1, "", 1)
-            .because("The work is done and the answer is there. A provider that keeps to the limit on output cannot cause this."),
+            .because("The work is done and the answer is there. This cannot happen with a provider that respects the output limit."),
     ]
 }

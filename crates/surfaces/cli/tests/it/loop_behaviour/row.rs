@@ -73,7 +73,7 @@ impl fmt::Display for Claude {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requests = match self.requests {
             Requests::Count(count) => counted(count, "request"),
-            Requests::Endless => "requests without end".to_owned(),
+            Requests::Endless => "endless requests".to_owned(),
             Requests::Unsaid => String::new(),
         };
         let code = match self.requests {
@@ -182,7 +182,7 @@ fn ways(ran: &Ran) -> String {
     for frame in ran.frames() {
         let name = match frame["subtype"].as_str() {
             Some("transition") => frame["reason"].as_str().unwrap_or_default(),
-            Some("api_retry") => "repeated",
+            Some("api_retry") => "retried",
             _ => continue,
         };
         match all.last_mut() {
@@ -210,7 +210,7 @@ fn calls(world: &World) -> String {
     joined(&[&part(finished.len() - bad, "ok"), &part(bad, "failed")]).replace("; ", ", ")
 }
 
-/// The messages of a request, in short. The surroundings before the first prompt are left out.
+/// The messages of a request, in short. The environment before the first prompt are left out.
 pub fn shape(request: &Recorded) -> String {
     let message = |message: &Value| {
         let who = if message["role"] == "assistant" { "a" } else { "u" };

@@ -1,4 +1,4 @@
-//! Signals, crashes, and sessions that go on.
+//! Signals, crashes, and sessions that continue.
 
 use super::row::{Requests, Row, last_shape};
 use crate::support::{Ran, World, finish, read_until, signal, unique_sleep, until, wait};
@@ -17,8 +17,8 @@ const AGAIN: [&str; 7] = [
     "bypassPermissions",
 ];
 const ID: &str = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
-const KEPT: &str = "What the model had said is kept, and it is told that it was interrupted; 130 is what a shell expects.";
-const TRUTH: &str = "The model learns the truth about every call it made: what ran, what may have run, what did not.";
+const KEPT: &str = "The partial answer is kept, and the model is told that it was interrupted; 130 is what a shell expects.";
+const TRUTH: &str = "The model learns what happened to each of its calls: it ran, it may have run, or it did not run.";
 
 pub fn rows() -> Vec<Row> {
     [interrupted(), terminated(), killed(), resumed()].into_iter().flatten().collect()
@@ -83,7 +83,7 @@ fn interrupted() -> Vec<Row> {
         .acting(|world, command| signalled(world, started(world, command), Signal::INT))
         .look(resumes_as)
         .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[ERR,note,again]`", 0)
-        .because("130 is what a shell expects of a program that was interrupted (Claude Code: 0 or 1, by chance)."),
+        .because("130 is what a shell expects of an interrupted program (Claude Code: 0 or 1, at random)."),
         Row::new(
             "sigint_retry",
             "429 and a long wait; SIGINT; then a new prompt",
@@ -93,7 +93,7 @@ fn interrupted() -> Vec<Row> {
             stopped(world, command.spawn().unwrap(), "api_retry", Signal::INT)
         })
         .claude(Requests::Unsaid, "", 0)
-        .because("As before."),
+        .because("The same."),
     ]
 }
 
@@ -109,16 +109,16 @@ fn terminated() -> Vec<Row> {
             .acting(|world, mut command| stopped(world, command.spawn().unwrap(), "three", Signal::TERM))
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
-            .because("It ends in order: everything is written, every call is answered, the reader gets its last line."),
+            .because("An orderly end: everything is recorded, every call has a result, and the reader gets its last line."),
         Row::new("sigterm_tool", "a call that lasts; SIGTERM; then a new prompt", then_ok(calls([lasting()])))
             .acting(|world, command| signalled(world, started(world, command), Signal::TERM))
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
-            .because("As before."),
+            .because("The same."),
     ]
 }
 
-/// Kills the run and gives back the one that goes on.
+/// Kills the run and gives back the one that continues.
 fn killed_and_resumed(world: &World, mut child: Child) -> Ran {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -145,30 +145,46 @@ fn killed() -> Vec<Row> {
             })
             .look(resumes_as)
             .claude(Requests::Unsaid, "resumes as `u:[go,note] a:[note] u:[again]`", 0)
-            .because("Nothing is put into the model's mouth: both prompts stand there, and no answer between them."),
-        Row::new("sigkill_tool", "a text and two calls, one is done; SIGKILL; then a new prompt", then_ok(one_done.call(name, input)))
-            .acting(|world, command| {
-                let child = started(world, command);
-                until("the first result is written", || world.entries().iter().any(|fact| fact["fact"] == "call_finished"));
-                killed_and_resumed(world, child)
-            })
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[T,U] u:[res,note] a:[note] u:[again]`", 0)
-            .because(TRUTH),
-        Row::new("sigkill_two_tools", "two calls, none is done; SIGKILL; then a new prompt", then_ok(both_last))
-            .acting(|world, command| killed_and_resumed(world, started(world, command)))
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[T] u:[again]`", 0)
-            .because(TRUTH),
-        Row::new("resume_at_tool_end", "a call is done, the model is being asked; SIGKILL; then a new prompt", waits)
-            .acting(|world, mut command| {
-                let child = command.spawn().unwrap();
-                wait(world.server.wait_for_requests(2, crate::support::PATIENCE)).unwrap();
-                killed_and_resumed(world, child)
-            })
-            .look(resumes_as)
-            .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[res,note] a:[note] u:[again]`", 0)
-            .because("The real result is there and nothing else is needed."),
+            .because(
+                "Ostler does not invent an answer: both prompts are sent, with nothing in between.",
+            ),
+        Row::new(
+            "sigkill_tool",
+            "a text and two calls, one is done; SIGKILL; then a new prompt",
+            then_ok(one_done.call(name, input)),
+        )
+        .acting(|world, command| {
+            let child = started(world, command);
+            until("the first result is written", || {
+                world.entries().iter().any(|fact| fact["fact"] == "call_finished")
+            });
+            killed_and_resumed(world, child)
+        })
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[T,U] u:[res,note] a:[note] u:[again]`", 0)
+        .because(TRUTH),
+        Row::new(
+            "sigkill_two_tools",
+            "two calls, none is done; SIGKILL; then a new prompt",
+            then_ok(both_last),
+        )
+        .acting(|world, command| killed_and_resumed(world, started(world, command)))
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[T] u:[again]`", 0)
+        .because(TRUTH),
+        Row::new(
+            "resume_at_tool_end",
+            "a call is done, the model is being asked; SIGKILL; then a new prompt",
+            waits,
+        )
+        .acting(|world, mut command| {
+            let child = command.spawn().unwrap();
+            wait(world.server.wait_for_requests(2, crate::support::PATIENCE)).unwrap();
+            killed_and_resumed(world, child)
+        })
+        .look(resumes_as)
+        .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[res,note] a:[note] u:[again]`", 0)
+        .because("The real result is there, and nothing else is needed."),
     ]
 }
 

@@ -5,8 +5,8 @@ use crate::support::{Ran, World};
 use ostler_model_server::{Reply, Script, calls, text, think};
 use serde_json::json;
 
-const LARGER: &str = "An answer that was cut off is first asked for once more with room for 64000 tokens instead of 8000; \
-a short limit costs less and is nearly always enough, and a whole answer is better than one sewn together. Then as Claude Code.";
+const LARGER: &str = "An answer that was cut off is first requested once more with a limit of 64000 tokens instead of 8000; \
+a low limit costs less and is nearly always enough, and one complete answer is better than several pieces. After that, the same as Claude Code.";
 
 pub fn rows() -> Vec<Row> {
     [cut_off(), cut_calls(), other_reasons(), empty()].into_iter().flatten().collect()
@@ -72,25 +72,25 @@ fn cut_calls() -> Vec<Row> {
     let stop = |reply: Reply| Script::new().answer(reply.stop("max_tokens"));
     let what_became = |world: &World, _: &Ran| match world.server.requests()[1].tool_results().len()
     {
-        0 => "the answer is dropped and asked for again".to_owned(),
-        results => format!("results that go back: {results}"),
+        0 => "the answer is dropped and requested again".to_owned(),
+        results => format!("results sent back: {results}"),
     };
     vec![
         Row::new("trunc_tool", "a call whose input is cut off, stop `max_tokens`; then text", stop(cut_call()).answer(text("done")))
             .look(what_became)
-            .claude(2, "results that go back: 1", 0)
+            .claude(2, "results sent back: 1", 0)
             .because(LARGER),
         Row::new("trunc_second_tool", "a whole call and a cut one, stop `max_tokens`; then text", stop(call().call_raw("Bash", "{\"comm")).answer(text("done")))
             .look(what_became)
-            .claude(2, "results that go back: 2", 0)
-            .because("As before. Nothing that changes anything has run by then, so the whole answer can be dropped."),
+            .claude(2, "results sent back: 2", 0)
+            .because("The same. No call that changes something has run yet, so the whole answer can be dropped."),
         Row::new("trunc_tool_complete", "a whole call, stop `max_tokens`; then text", stop(call()).answer(text("done")))
             .look(what_became)
-            .claude(2, "results that go back: 1", 0)
-            .because("As before: what came after the call is missing, and might have been another call."),
+            .claude(2, "results sent back: 1", 0)
+            .because("The same: what followed the call is missing and could have been another call."),
         Row::new("trunc_tool_forever", "a cut call, always", stop(cut_call()).forever())
             .claude(Requests::Endless, "", 0)
-            .because("Every way round has a bound: the fourth cut call in a row, each asked for twice, ends the turn as what it is."),
+            .because("Every retry has a limit: each truncated call is requested twice, and the fourth in a row ends the turn with the real reason."),
     ]
 }
 
@@ -98,7 +98,7 @@ fn other_reasons() -> Vec<Row> {
     let stop = |reason: &str| Script::new().answer(text("part").stop(reason));
     let warned = |_: &World, ran: &Ran| {
         let says = ran.frames().iter().any(|frame| frame["subtype"] == "informational");
-        if says { "with a warning".to_owned() } else { "in silence".to_owned() }
+        if says { "with a warning".to_owned() } else { "silently".to_owned() }
     };
     vec![
         Row::new("refusal", "text with stop `refusal`", stop("refusal")).claude(1, "", 1),
@@ -117,22 +117,22 @@ fn other_reasons() -> Vec<Row> {
             stop("pause_turn").answer(text("rest")),
         )
         .claude(1, "", 0)
-        .because("The provider paused and wants to be asked to go on; it is, at most ten times."),
+        .because("The provider paused and expects a request to continue. Ostler sends it, at most ten times."),
         Row::new("stop_sequence", "text with stop `stop_sequence`", stop("stop_sequence"))
             .look(warned)
-            .claude(1, "in silence", 0),
-        Row::new("unknown_stop", "text with a stop nobody knows", stop("cosmic_rays"))
+            .claude(1, "silently", 0),
+        Row::new("unknown_stop", "text with an unknown stop reason", stop("cosmic_rays"))
             .look(warned)
-            .claude(1, "in silence", 0)
-            .because("A reason that is not known is taken for an end, and said."),
+            .claude(1, "silently", 0)
+            .because("An unknown stop reason is treated as the end, with a warning."),
         Row::new(
             "null_stop",
             "text without a stop reason",
             Script::new().answer(text("part").stop_null()),
         )
         .look(warned)
-        .claude(1, "in silence", 0)
-        .because("As before."),
+        .claude(1, "silently", 0)
+        .because("The same."),
     ]
 }
 
@@ -147,7 +147,7 @@ fn empty() -> Vec<Row> {
         }
     };
     let nothing = || Reply::default();
-    let why = "The same bytes are asked again: they are cached, and no sentence of ours stays in the history.";
+    let why = "The identical request is sent again: it is cached, and no sentence of ours stays in the history.";
     vec![
         Row::new(
             "empty_content",

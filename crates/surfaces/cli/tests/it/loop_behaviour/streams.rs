@@ -6,8 +6,8 @@ use ostler_model_server::{Cut, Match, Part, Reply, Script, after, calls, text, t
 use serde_json::json;
 use std::time::Duration;
 
-const STREAM: &str = "Asked again as a stream: an answer that is not streamed can be neither shown nor stopped, and times out when it is long.";
-const WHOLE: &str = "An answer without its end is not an answer. Nothing of it has changed anything, so it is dropped and asked for again.";
+const STREAM: &str = "Retried as a stream: an answer that is not streamed cannot be shown or stopped while it is written, and times out if it is long.";
+const WHOLE: &str = "An answer without its end is incomplete. It has not changed anything yet, so it is dropped and requested again.";
 
 pub fn rows() -> Vec<Row> {
     [early(), after_a_block(), ended(), odd_bytes(), error_events(), silent()]
@@ -49,7 +49,7 @@ fn early() -> Vec<Row> {
         .claude(2, "as a stream", 0),
         Row::new(
             "drop_forever",
-            "reset before the headers, always; 2 repeats allowed",
+            "reset before the headers, always; 2 retries allowed",
             Script::new().answer(text("a").cut(after("request").reset())).forever(),
         )
         .look(streamed)
@@ -87,16 +87,16 @@ fn early() -> Vec<Row> {
         .args(&["--include-partial-messages"])
         .look(|_, ran| {
             if ran.stdout.contains("answer_dropped") {
-                "what was shown is taken back".into()
+                "what was shown is withdrawn".into()
             } else {
                 "what was shown stays".into()
             }
         })
         .claude(2, "what was shown stays", 0)
-        .because("A reader is told which answer to forget."),
+        .because("The reader is told which answer to discard."),
         Row::new(
             "ns_fail",
-            "reset after `message_start`, then 500, always; 2 repeats allowed",
+            "reset after `message_start`, then 500, always; 2 retries allowed",
             Script::new().answer(text("a").cut(started())).status(500).forever(),
         )
         .look(streamed)
@@ -104,11 +104,11 @@ fn early() -> Vec<Row> {
         .because(STREAM),
         Row::new(
             "nofallback",
-            "reset after `message_start`, then text; asking without a stream is switched off",
+            "reset after `message_start`, then text; the fallback without streaming is switched off",
             cut(text("a"), started()),
         )
         .claude(1, "", 1)
-        .because("There is no such switch: a broken stream is asked for again as a stream."),
+        .because("There is no such switch: a broken stream is always retried as a stream."),
         Row::new(
             "drop_after_think",
             "thinking, then reset in the text; then text",
@@ -129,11 +129,11 @@ fn after_a_block() -> Vec<Row> {
         Row::new("drop_after_tool_block", "a text and a whole call, then reset; then text", cut(text("a").call("Bash", json!({"command": "echo x >> effects.txt"})), whole_call()))
             .look(traces)
             .claude(2, "the broken answer's call has run 1×", 0)
-            .because("A call that changes something starts when its answer is complete and written down, so a broken answer leaves no trace."),
+            .because("A call that changes something starts only when its answer is complete and recorded, so a broken answer leaves no trace."),
         Row::new("drop_after_tool_forever", "a whole call, then reset, always", Script::new().answer(call().cut(after("content_block_stop").reset())).forever())
             .look(traces)
             .claude(Requests::Endless, "", 0)
-            .because("Every way round has a bound: three more tries, then one line that says so."),
+            .because("Every retry has a limit: after three more attempts, the turn ends with an error."),
     ]
 }
 
@@ -165,7 +165,7 @@ fn ended() -> Vec<Row> {
         .because(WHOLE),
         Row::new(
             "eof_no_msgstop",
-            "all but `message_stop`, then the body ends; then text",
+            "everything except `message_stop`, then the body ends; then text",
             cut(text("a"), after("message_delta").end()),
         )
         .claude(1, "", 0)
@@ -194,12 +194,12 @@ fn odd_bytes() -> Vec<Row> {
         Row::new(name, says, script).look(streamed).claude(2, "without a stream", 0).because(STREAM)
     };
     vec![
-        plain("bad_sse_json", "one event that is no JSON, then text", Script::new().answer(broken).answer(text("done"))),
-        Row::new("unknown_event, unknown_delta, comment, ping", "text among things nobody knows", Script::new().answer(ignored)).claude(1, "", 0),
+        plain("bad_sse_json", "one event that is not JSON, then text", Script::new().answer(broken).answer(text("done"))),
+        Row::new("unknown_event, unknown_delta, comment, ping", "text among unknown things", Script::new().answer(ignored)).claude(1, "", 0),
         Row::new("unknown_block", "a block of an unknown type and a text", Script::new().answer(text("a").part(block)))
             .look(|_, ran| if ran.stdout.contains("hologram") { "passed on".into() } else { "left out".into() })
             .claude(1, "passed on", 0)
-            .because("What is not understood cannot be sent back whole, so it does not become part of the conversation."),
+            .because("A block of an unknown type cannot be sent back complete, so it does not become part of the conversation."),
         plain("html_200", "200 with a web page, then text", Script::new().answer(page).answer(text("done"))),
         plain("json_200_nonsse", "200 with a JSON object, then text", Script::new().answer(object).answer(text("done"))),
     ]
@@ -214,7 +214,7 @@ fn error_events() -> Vec<Row> {
     };
     let said = |world: &World, ran: &Ran| {
         let told = ran.frames().iter().any(|frame| frame["subtype"] == "api_retry");
-        format!("{}, {}", streamed(world, ran), if told { "said" } else { "in silence" })
+        format!("{}, {}", streamed(world, ran), if told { "with a notice" } else { "silently" })
     };
     let plain = |name, says, script| {
         Row::new(name, says, script).look(streamed).claude(2, "without a stream", 0).because(STREAM)
@@ -229,11 +229,11 @@ fn error_events() -> Vec<Row> {
             Script::new().answer(first()).answer(text("done")),
         )
         .look(said)
-        .claude(2, "as a stream, in silence", 0)
-        .because("A wait is shown, whatever it is for."),
+        .claude(2, "as a stream, silently", 0)
+        .because("Every wait is shown."),
         Row::new(
             "sse_ovl_forever",
-            "an `error` event first of all, always; 2 repeats allowed",
+            "an `error` event first of all, always; 2 retries allowed",
             Script::new().answer(first()).forever(),
         )
         .look(streamed)
@@ -293,7 +293,7 @@ fn silent() -> Vec<Row> {
         .env("OSTLER_IDLE_TIMEOUT_MS", "300")
         .look(streamed)
         .claude(2, "without a stream", 0)
-        .because("Given up after 90 s instead of about 298 s, and asked again as a stream."),
+        .because("Times out after 90 s instead of about 298 s, and is retried as a stream."),
         Row::new(
             "L_stall_after_tool",
             "a text and a whole call, then silence; then text",
@@ -305,7 +305,7 @@ fn silent() -> Vec<Row> {
         .because(WHOLE),
         Row::new(
             "L_stall_pings",
-            "a text, pings for longer than silence may last, a text",
+            "a text, pings for longer than the idle timeout, a text",
             Script::new().answer(pings.say("b")),
         )
         .env("OSTLER_IDLE_TIMEOUT_MS", "1500")
@@ -320,11 +320,11 @@ fn silent() -> Vec<Row> {
         .claude(2, "as a stream", 0),
         Row::new(
             "stall5_env",
-            "silence for longer than a limit the user has set, then text",
+            "silence for longer than a timeout the user has set, then text",
             cut(text("a"), after("content_block_delta").stall()),
         )
         .env("OSTLER_IDLE_TIMEOUT_MS", "300")
         .claude(1, "", 0)
-        .because("A limit that was set is obeyed, also below five minutes."),
+        .because("A timeout that was set is respected, even below five minutes."),
     ]
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const ORDERED: &str = "Results stand in the order of their calls, so that the same work gives the same bytes: cache and replay depend on it.";
+const ORDERED: &str = "Results are sent in the order of their calls, so the same work always gives the same bytes. The cache and replays depend on that.";
 
 pub fn rows() -> Vec<Row> {
     [alone(), together(), in_the_stream(), misused()].into_iter().flatten().collect()
@@ -34,7 +34,7 @@ fn alone() -> Vec<Row> {
             .claude(2, "", 0),
         Row::new("stop_tool_use_no_tool", "text with stop `tool_use`, then text", then_text(text("I look.").stop("tool_use")))
             .claude(2, "", 0)
-            .because("There is nothing to run and nothing to answer: the text is the answer. A second request would cost money to hear the same."),
+            .because("There is nothing to run, so the text is the answer. A second request would only cost money."),
         Row::new(
             "relative_path",
             "Read and Write with relative paths, then text",
@@ -63,7 +63,7 @@ fn together() -> Vec<Row> {
         Row::new("par_bash_rw", "3 calls that write, then text", then_text(calls((0..3).map(stamp))))
             .claude(2, "one after the other; num_turns 4", 0)
             .look(|world, ran| format!("{}; num_turns {}", in_turn(&world.read("log")), ran.result()["num_turns"]))
-            .because("`num_turns` counts answers of the model, which is what `--max-turns` limits, and not results."),
+            .because("`num_turns` counts the model's answers, which is what `--max-turns` limits, not results."),
         Row::new("par_bash_ro", "3 calls that only read and wait for each other, then text", meeting(3))
             .acting(|world, command| meet(world, command, 3))
             .look(|world, _| world.read("met"))
@@ -183,7 +183,7 @@ fn meet(world: &World, mut command: Command, guests: usize) -> Ran {
                 std::thread::sleep(Duration::from_millis(5));
             }
             world.file("met", &format!("{most} at once"));
-            // Whoever opens the pipe a little later must not wait for ever.
+            // Whoever opens the pipe a little later must not wait forever.
             while !over.load(Ordering::SeqCst) {
                 let _ = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&path);
                 std::thread::sleep(Duration::from_millis(5));
@@ -212,9 +212,9 @@ fn in_the_stream() -> Vec<Row> {
         Row::new("overlap", "text, a call, a pause that lasts until the call has ended, text; then text", then_text(first(901).say("It runs.")))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
             .acting(held_until_the_call_ends::<901>)
-            .look(|world, _| format!("the call runs during the pause; goes back as {}", shape(&world.server.requests()[1])))
-            .claude(2, "the call runs during the pause; goes back as `u:[go] a:[T,T,U] u:[res]`", 0)
-            .because("An answer goes back as it came. Moving its blocks around would change what the model said."),
+            .look(|world, _| format!("the call runs during the pause; sent back as {}", shape(&world.server.requests()[1])))
+            .claude(2, "the call runs during the pause; sent back as `u:[go] a:[T,T,U] u:[res]`", 0)
+            .because("An answer is sent back unchanged. Reordering its blocks would change what the model said."),
         Row::new("overlap2", "a call, a pause that lasts until it has ended, a call; then text", then_text(first(902).call("Bash", json!({"command": "echo 2"}))))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
             .acting(held_until_the_call_ends::<902>)
@@ -223,8 +223,8 @@ fn in_the_stream() -> Vec<Row> {
     ]
 }
 
-/// The stream goes on only after the call was seen to run and to end; if it does not, this fails. Rows run side by side, so
-/// each has a pipe of its own.
+/// The stream continues only after the call was seen to run and to end; if it does not, this fails. Rows run side by
+/// side, so each has a pipe of its own.
 fn held_until_the_call_ends<const AT: usize>(world: &World, mut command: Command) -> Ran {
     let name = pipe(AT);
     let path = make_pipe(world, &name);
@@ -266,8 +266,8 @@ fn misused() -> Vec<Row> {
             .claude(4, "", 0),
         Row::new("string_coerce", "numbers given as strings, then text", then_text(calls(coerced))).file("a.txt", "alpha\nbeta\n").claude(2, "", 0),
         Row::new("dup_ids", "two calls with one id, then text", then_text(twins))
-            .look(|world, _| format!("both run; results that go back: {}", world.server.requests()[1].tool_results().len()))
-            .claude(2, "both run; results that go back: 1", 0)
-            .because("What was run is told: the second call gets a name of its own."),
+            .look(|world, _| format!("both run; results sent back: {}", world.server.requests()[1].tool_results().len()))
+            .claude(2, "both run; results sent back: 1", 0)
+            .because("Everything that ran gets a result: the second call is given its own id."),
     ]
 }

@@ -128,11 +128,11 @@ fn without_an_offer_nothing_can_be_kept() {
         talk.expect("> ");
         talk.send_line("go");
         let asked = talk.expect(ASKS);
-        assert!(asked.contains("[s]ession: this very call"), "{asked}");
+        assert!(asked.contains("[s]ession: exactly this call"), "{asked}");
         assert!(!asked.contains("[p]roject"), "{asked}");
         talk.send_line("p");
         let told = talk.expect(ASKS);
-        assert!(told.contains("There is no rule that could be kept"), "{told}");
+        assert!(told.contains("No rule can be saved"), "{told}");
         assert!(!has(world, "made"));
         talk.send_line("y");
         talk.expect("Done.");
@@ -151,7 +151,7 @@ fn a_rule_that_cannot_be_kept_holds_for_the_session() {
         std::fs::write(world.home().join("projects"), "in the way").unwrap();
         talk.send_line("go");
         answer(talk, &["p"]);
-        talk.expect("ostler: the rule holds for this session only: ");
+        talk.expect("ostler: the rule applies to this session only: ");
         talk.expect("Done.");
         quit(talk);
         assert!(has(world, "notes/a") && has(world, "notes/b"));
@@ -167,7 +167,10 @@ fn the_first_session_asks_what_may_run() {
         let mut talk = crate::talk::Talk::on_terminal(&world.command(&[]));
         let asked = talk.expect("[c/e/a]: ");
         assert!(asked.contains("first session"), "{asked}");
-        assert!(asked.contains("what your own rules deny or ask about, and names"), "{asked}");
+        assert!(
+            asked.contains("what your rules deny or ask about, and protected names"),
+            "{asked}"
+        );
         talk.send_line(answer);
         talk.expect("> ");
         talk.send_line("go");

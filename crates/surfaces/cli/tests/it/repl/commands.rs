@@ -28,7 +28,7 @@ fn help_and_mistakes() {
         let id = session(talk);
         for (line, answer) in [
             ("/help", "/resume [ID]"),
-            ("/help", "A question takes y (once), s (this session), p (this project) or n"),
+            ("/help", "Answer a question with y (once), s (this session), p (this project) or n"),
             ("/help", "`ostler permissions`"),
             ("/nonsense", "There is no command /nonsense"),
             ("/resume nonsense", "nonsense"),
@@ -113,7 +113,7 @@ fn a_session_that_is_left_can_be_used_elsewhere() {
     world.assert_never_rejected();
 }
 
-/// Another process holds the session that is asked for: the one at hand goes on.
+/// Another process holds the session that is asked for: the one at hand continues.
 #[test]
 fn a_session_in_use_is_not_taken() {
     let world = World::new(answers());

@@ -42,8 +42,8 @@ fn yes_runs_it() {
 
 #[test]
 fn no_does_not() {
-    answered("n", false, "Permission refused: the user said no. Nothing was run");
-    answered("", false, "Permission refused: the user said no. Nothing was run");
+    answered("n", false, "Permission denied: the user said no. Nothing was run");
+    answered("", false, "Permission denied: the user said no. Nothing was run");
     answered("No", false, "the user said no. ");
 }
 
@@ -163,7 +163,7 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
     quit(&mut talk);
     let request = world.server.requests()[1].clone();
     let result = request.tool_results()[0].to_string();
-    assert!(result.contains("redirected"), "{result}");
+    assert!(result.contains("the user sent a message"), "{result}");
     let messages = request.json()["messages"].to_string();
     assert_eq!(messages.matches("\"y\"").count(), 1, "{messages}");
     assert!(!world.project().join("made").exists());

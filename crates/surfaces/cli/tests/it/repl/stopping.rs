@@ -14,13 +14,13 @@ fn in_an_answer() {
         talk.send_line("go");
         talk.expect("three");
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         let between = talk.expect("> ");
         assert!(!between.contains("/quit"), "the same key press counted twice: {between:?}");
         talk.send_line("go on");
         talk.expect("Here again.");
         let left = quit(talk);
-        assert!(!left.said.contains("to leave)"), "{}", left.said);
+        assert!(!left.said.contains("to exit)"), "{}", left.said);
         let messages = told(world);
         assert!(
             messages.contains("one two three") && messages.contains("interrupted"),
@@ -43,7 +43,7 @@ fn in_a_command() {
         talk.expect("● Bash");
         until("the command runs", || !processes_with(&mark).is_empty());
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         talk.expect("> ");
         until("it is gone", || processes_with(&mark).is_empty());
         talk.send_line("go on");
@@ -62,7 +62,7 @@ fn in_a_question() {
         talk.send_line("go");
         talk.expect(ASKS);
         talk.interrupt();
-        talk.expect("interrupted. Everything done is kept");
+        talk.expect("interrupted. Everything done so far is kept");
         talk.expect("> ");
         // Not an answer to the question that is gone.
         talk.send_line("y");
@@ -84,14 +84,14 @@ fn at_the_prompt() {
         |_, talk| {
             talk.expect("> ");
             talk.interrupt();
-            talk.expect("(Ctrl+C again or /quit to leave)");
+            talk.expect("(press Ctrl+C again or enter /quit to exit)");
             talk.expect("> ");
             talk.send_line("go");
             talk.expect("Here.");
             // What was entered in between begins the count anew.
             talk.expect("> ");
             talk.interrupt();
-            talk.expect("to leave)");
+            talk.expect("to exit)");
             quit(talk);
         },
     );
@@ -102,7 +102,7 @@ fn twice_at_the_prompt_leaves() {
     both(Script::new, |_, talk| {
         talk.expect("> ");
         talk.interrupt();
-        talk.expect("to leave)");
+        talk.expect("to exit)");
         talk.expect("> ");
         talk.interrupt();
         assert_eq!(talk.finish().code, Some(130));
@@ -119,7 +119,7 @@ fn a_line_is_cleared_before_anything_is_left() {
         talk.send("half a line");
         talk.expect("half a line");
         talk.interrupt();
-        talk.expect("to leave)");
+        talk.expect("to exit)");
     }
     talk.expect("> ");
     talk.send_line("a whole one");

@@ -231,7 +231,7 @@ fn a_prompt_instead_of_an_answer_is_a_prompt() {
     talk.send("x\r");
     talk.expect("Please answer c, e or a: ");
     talk.send("fix the bug\r");
-    talk.expect("Taken as a prompt");
+    talk.expect("Sent as a prompt");
     talk.expect("Answered.");
     quit(&mut talk);
     assert_eq!(prompts(&world), ["fix the bug"]);
@@ -244,7 +244,7 @@ fn a_prompt_of_one_word_is_not_lost_either() {
     let mut talk = Talk::on_terminal(&world.command(&[]));
     talk.expect("[c/e/a]: ");
     talk.send("refactor\r");
-    talk.expect("Taken as a prompt");
+    talk.expect("Sent as a prompt");
     talk.expect("Answered.");
     quit(&mut talk);
     assert_eq!(prompts(&world), ["refactor"]);

@@ -148,7 +148,7 @@ fn what_was_said_in_a_rewound_turn_is_not_offered() {
     assert_eq!(remembered(&world), [tabs]);
     assert_eq!(world.run(&["undo", "--redo"]).code, Some(0));
     assert_eq!(remembered(&world), [spaces, tabs]);
-    // Said again in a turn of the same number it counts.
+    // Repeated in a turn of the same number it counts.
     assert_eq!(world.run(&["rewind", "--to", "2"]).code, Some(0));
     say(spaces, true);
     assert_eq!(remembered(&world), [spaces, tabs]);

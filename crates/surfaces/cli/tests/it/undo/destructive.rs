@@ -69,7 +69,7 @@ const COMMANDS: [&str; 30] = [
     "git read-tree --empty",
 ];
 
-/// Everything that must be as before: the folder, and what git says.
+/// Everything that must be as before: the directory, and what git says.
 #[derive(Clone, Debug, PartialEq)]
 struct Everything {
     tree: Tree,

@@ -138,7 +138,12 @@ fn the_call_is_wrong(seen: &mut Seen) {
 fn the_store_cannot_be_used(seen: &mut Seen) {
     let world = changed();
     let unusable = "74 the snapshots cannot be used";
-    seen.run(&world, &["snapshots", "diff", "99"], 74, "or the one that `diff` names is not kept");
+    seen.run(
+        &world,
+        &["snapshots", "diff", "99"],
+        74,
+        "or the snapshot that `diff` names no longer exists",
+    );
     // As another undo holds it.
     let lock = std::fs::File::open(store(&world).join("commands")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();

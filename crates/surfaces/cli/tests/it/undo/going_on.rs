@@ -1,4 +1,4 @@
-//! A person goes on working after a command, or after it was interrupted; then undoes.
+//! A person continues working after a command, or after it was interrupted; then undoes.
 
 use super::{running, sh, undone};
 use crate::support::{World, finish, signal, until};
@@ -159,7 +159,7 @@ fn what_was_done_after_an_interruption_stays() {
             assert_eq!(sh(&world, "ls made; cat keep"), "mine\nperson\n", "{case}: {said:#}");
             assert_eq!(ran.code, Some(1), "{case}: {said:#}");
             let unseen = how == Signal::KILL;
-            assert_eq!(said["notices"].to_string().contains("did not end"), unseen, "{case}");
+            assert_eq!(said["notices"].to_string().contains("was killed"), unseen, "{case}");
             let expected = unseen.then_some("kept");
             assert_eq!(fate_of(&said, "mine.txt").as_deref(), expected, "{case}: {said:#}");
             assert_eq!(sign(&world).is_some(), unseen, "{case}");
@@ -197,7 +197,7 @@ fn the_hint_works() {
     assert_eq!((hint(&words).as_str(), sh(&world, "ls").as_str()), ("undo --redo", ""));
 }
 
-/// A folder that the command made and a person opened or closed since stays, and is said.
+/// A directory that the command made and a person opened or closed since stays, and is said.
 #[test]
 fn a_folder_with_another_mode_is_said() {
     let world = running(&["mkdir e; chmod 700 e; mkdir -p old; chmod 711 old"]);

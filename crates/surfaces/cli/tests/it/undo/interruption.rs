@@ -37,7 +37,7 @@ fn bash(command: &str) -> Reply {
     calls([("Bash", json!({ "command": command }))])
 }
 
-/// A folder that is closed to writing, so that it must be opened for the work; one file changed twice.
+/// A directory that is closed to writing, so that it must be opened for the work; one file changed twice.
 fn work() -> World {
     let world = World::new(
         Script::new()
@@ -56,7 +56,7 @@ fn work() -> World {
     world
 }
 
-/// Half of it is done: the folder is open, one thing is back, one is not, and a temporary file is left.
+/// Half of it is done: the directory is open, one thing is back, one is not, and a temporary file is left.
 fn half(world: &World) {
     sh(
         world,
@@ -122,7 +122,7 @@ fn a_killed_rewind_is_finished() {
     assert!(ran.stdout.contains("The conversation goes on"), "{}", ran.stdout);
 }
 
-/// Who went on working from where it stopped does not have it finished behind their back.
+/// Who continued working from where it stopped does not have it finished behind their back.
 #[test]
 fn an_undo_that_was_left_alone_is_not_finished_later() {
     let world = work();

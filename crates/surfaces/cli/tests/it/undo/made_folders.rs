@@ -40,7 +40,7 @@ fn directories_that_are_not_kept_are_named() {
     world.go();
     let ran = world.run(&["undo"]);
     assert!(
-        ran.stdout.contains("in build folders that are not kept (node_modules)"),
+        ran.stdout.contains("in build directories that snapshots do not cover (node_modules)"),
         "{}",
         ran.stdout
     );

@@ -1,4 +1,4 @@
-//! Calls whose snapshots are not kept any more: never said to be undone, named, and still listed.
+//! Calls whose snapshots no longer exist: never said to be undone, named, and still listed.
 
 use super::{running, undone};
 use crate::support::World;
@@ -74,7 +74,7 @@ fn what_was_undone_is_not_undone_again() {
     // The last undo is still known, and that it cannot be redone.
     let redone = world.run(&["undo", "--redo"]);
     assert_eq!(redone.code, Some(1), "{}", redone.stdout);
-    assert!(redone.stderr.contains("are not kept any more"), "{}", redone.stderr);
+    assert!(redone.stderr.contains("no longer exist"), "{}", redone.stderr);
     world.file("made", "by hand, too\n");
     let (_, said) = undone(&world, &["500"]);
     assert!(!said["calls"].to_string().contains("\"Write\""), "{said:#}");

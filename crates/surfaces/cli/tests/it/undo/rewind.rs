@@ -129,7 +129,11 @@ fn a_redo_brings_the_conversation_back() {
         assert_eq!(world.read("log.txt"), if files { "line\n" } else { "line\nline\nline\n" });
         let redone = world.run(&["undo", "--redo"]);
         assert_eq!(redone.code, Some(0), "{how}: {} {}", redone.stdout, redone.stderr);
-        assert_eq!(redone.stdout.contains("The conversation is back"), how != "--files", "{how}");
+        assert_eq!(
+            redone.stdout.contains("The conversation was restored"),
+            how != "--files",
+            "{how}"
+        );
         assert_eq!(world.read("log.txt"), "line\nline\nline\n", "{how}");
         let told = told(&world);
         for prompt in ["first", "second", "third", "fourth"] {
@@ -142,7 +146,7 @@ fn a_redo_brings_the_conversation_back() {
     }
 }
 
-/// What was said since the rewind is not thrown away; the files come back all the same.
+/// What was said since the rewind is not discarded; the files come back all the same.
 #[test]
 fn a_conversation_that_went_on_stays() {
     let world = appending();
@@ -151,7 +155,7 @@ fn a_conversation_that_went_on_stays() {
     let ran = world.run(&["-p", "other", "--continue"]);
     assert_eq!(ran.code, Some(4), "it may change nothing: {}", ran.stderr);
     let redone = world.run(&["undo", "--redo"]);
-    assert!(redone.stdout.contains("went on since"), "{}", redone.stdout);
+    assert!(redone.stdout.contains("has continued since"), "{}", redone.stdout);
     assert_eq!(world.read("log.txt"), "line\nline\nline\n");
     let told = told(&world);
     assert!(told.contains(r#""text":"other""#) && !told.contains(r#""text":"third""#), "{told}");

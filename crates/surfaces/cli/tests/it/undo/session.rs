@@ -170,7 +170,7 @@ fn snapshots_can_be_looked_at() {
     assert!(world.run(&["snapshots", "list"]).stdout.contains("after a command"));
 }
 
-/// Two sessions at once in one folder: each of them undoes its own.
+/// Two sessions at once in one directory: each of them undoes its own.
 #[test]
 fn two_sessions_in_one_folder() {
     let one = running(&["echo 1 > one"]);
@@ -192,7 +192,7 @@ fn two_sessions_in_one_folder() {
     assert_eq!(sh(&one, "ls"), "");
 }
 
-/// A build folder that is too large to be kept is not removed without a question, though a rule allows `rm`.
+/// A build directory that is too large to be kept is not removed without a question, though a rule allows `rm`.
 #[test]
 fn what_undo_does_not_keep_is_asked_about() {
     for command in ["rm -rf node_modules", "git clean -fdx", "rm -rf small"] {
@@ -215,6 +215,6 @@ fn what_undo_does_not_keep_is_asked_about() {
         assert_eq!(ran.code, Some(if is_kept { 0 } else { 4 }), "{command}: {}", ran.stdout);
         assert!(world.project().join("node_modules/f1").exists());
         assert_eq!(world.project().join("small").exists(), !is_kept);
-        assert_eq!(ran.stdout.contains("which undo does not keep"), !is_kept, "{}", ran.stdout);
+        assert_eq!(ran.stdout.contains("which undo does not cover"), !is_kept, "{}", ran.stdout);
     }
 }
