@@ -14,7 +14,7 @@ use ostler_core::model::{StopReason, Thinking};
 use ostler_core::permission::{By, Decision, Mode, Verdict as Ruled};
 use ostler_core::ports::SessionStore;
 use ostler_core::question::{Place, Question, Touches};
-use ostler_core::session::{Entry, FORMAT, Session, SnapshotCost, Verdict};
+use ostler_core::session::{Entry, FORMAT, SessionRecord, SnapshotCost, Verdict};
 use ostler_core::time::Timestamp;
 use ostler_core::todo::{NewTask, Plan};
 use ostler_core::tool::{OutputPart, Seen};
@@ -328,7 +328,7 @@ fn format_2_loads_for_ever() {
     let loaded = store.open(&session()).unwrap();
     assert_eq!(loaded.notices, [""; 0]);
     assert_eq!(loaded.entries, expected());
-    let folded = Session::fold(loaded.entries);
+    let folded = SessionRecord::fold(loaded.entries);
     let pending: Vec<&str> = folded.inbox.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(pending, ["in-3"]);
     drop(loaded.log);
