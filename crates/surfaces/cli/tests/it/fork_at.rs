@@ -101,7 +101,7 @@ fn a_point_that_is_not_there_is_a_mistake_of_the_caller() {
         ("2", " has 1 turn"),
         ("entry:0", "cannot fork at entry 0: session "),
         ("entry:999", &format!(" has {entries} entries")),
-        ("last", "\"last\" names no turn and no entry: write a turn"),
+        ("last", "\"last\" is neither a turn nor an entry: use a turn"),
         ("entry:x", "e.g. entry:57"),
     ] {
         let (code, _, said) = forked(&world, &["--resume", &id], at);

@@ -149,7 +149,7 @@ fn what_is_kept_is_seen() {
         let world = World::new(script());
         let ran = world.run(&["-p", "go. Never push on Friday!", "--permission-mode", mode]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(ran.stderr.contains("Memory refused"), "{mode}: {}", ran.stderr);
+        assert!(ran.stderr.contains("Memory denied"), "{mode}: {}", ran.stderr);
         let lines: Vec<&str> =
             ran.stderr.lines().filter(|line| line.contains("Memory saved")).collect();
         assert_eq!(
