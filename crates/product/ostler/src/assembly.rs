@@ -77,14 +77,10 @@ pub(crate) fn session(
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
+    let calendar = host.options().calendar.clone();
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
-        instructions: Arc::new(InstructionsState::new(
-            &options,
-            &policy,
-            workspace.clone(),
-            host.options().calendar.clone(),
-        )),
+        instructions: InstructionsState::new(&options, &policy, &workspace, calendar),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),

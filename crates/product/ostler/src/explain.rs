@@ -80,8 +80,7 @@ pub async fn explain(
     notices.extend(missing.as_ref().map(Missing::announced));
     let mut judged = verdict_on(name, access, &policy, options.mode, &workspace);
     if inner.is_some() {
-        let nothing = Ok(Access::nothing());
-        let fixed = verdict_on(USE_TOOL, nothing, &policy, options.mode, &workspace);
+        let fixed = verdict_on(USE_TOOL, Ok(Access::nothing()), &policy, options.mode, &workspace);
         judged.decision = judged.decision.or_stricter(fixed.decision);
     }
     let _ = scope.close().await;

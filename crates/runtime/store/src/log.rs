@@ -48,7 +48,9 @@ impl LogDisk for Arc<File> {
 pub(crate) enum Unappended {
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
-    #[error("{0}. Nothing of the entry was stored; make room or repair the disk, then continue")]
+    #[error(
+        "{0}. Nothing of the entry was stored; free some disk space or repair the disk, then continue"
+    )]
     Io(#[from] io::Error),
     #[error(
         "only {written} of {length} bytes fit. Nothing of the entry was stored; make room, then continue"

@@ -1,7 +1,7 @@
 //! Folds entries into a session, so that a resumed session equals one that never stopped.
 
 use super::entry::{Entry, Verdict};
-use super::pending::Pending;
+use super::pending_calls::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::event::Control;
 use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};

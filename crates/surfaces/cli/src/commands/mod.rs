@@ -3,6 +3,7 @@
 mod answer;
 mod completions;
 mod context;
+pub mod conversation;
 pub mod cost;
 mod demo;
 mod doctor;
@@ -27,6 +28,7 @@ mod skills;
 mod snapshots;
 mod stdin;
 mod trust;
+mod typing;
 mod undo;
 mod waiting;
 

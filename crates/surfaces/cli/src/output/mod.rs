@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod json;
+pub mod line;
 pub mod model_log;
 pub mod paint;
 pub mod printer;
@@ -20,6 +21,15 @@ pub trait Output {
     fn event(&mut self, envelope: &Envelope) -> Result<()>;
     /// What we answer by ourselves, without a turn.
     fn local(&mut self, text: &str) -> Result<()>;
+}
+
+/// A line on standard output.
+pub fn say(text: &str) -> Result<()> {
+    write(&format!("{text}\n"))
+}
+
+pub fn write(text: &str) -> Result<()> {
+    Ok(printer::print(text)?)
 }
 
 #[cfg(test)]
