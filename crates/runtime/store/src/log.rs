@@ -53,7 +53,7 @@ pub(crate) enum Unappended {
     )]
     Io(#[from] io::Error),
     #[error(
-        "only {written} of {length} bytes fit. Nothing of the entry was stored; make room, then continue"
+        "only {written} of {length} bytes fit. Nothing of the entry was stored; free some disk space, then continue"
     )]
     Short { written: usize, length: usize },
     #[error("the log has no sequence numbers left")]
