@@ -273,7 +273,7 @@ impl SessionRecord {
         self.view.push(message);
     }
 
-    /// The model is told of an undo once, whatever happens to the message later.
+    /// The model is told about an undo once, whatever happens to the message later.
     fn record_undo_notices(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));

@@ -3,7 +3,7 @@
 mod answer;
 mod completions;
 mod context;
-pub mod conversation;
+mod conversation;
 pub mod cost;
 mod demo;
 mod doctor;
@@ -11,6 +11,7 @@ mod events;
 mod first_run;
 mod headless;
 mod hooks;
+mod line_output;
 mod lines;
 mod local;
 mod memory;

@@ -2,6 +2,7 @@
 
 use super::answer::Keeper;
 use super::conversation::{Conversation, Effect};
+use super::line_output::LineOutput;
 use super::lines::Lines;
 use super::signals::Signals;
 use super::typing::{Answer, Typed, Typing};
@@ -9,7 +10,6 @@ use super::waiting::Waiting;
 use super::{first_run, no_key, trust};
 use crate::args::RunArgs;
 use crate::exit::{Code, warn};
-use crate::output::line::LineOutput;
 use crate::output::{printer, say};
 use anyhow::Result;
 use ostler::{Driver, Envelope, Event, Host, Input, Prompt, Question};

@@ -2,7 +2,6 @@
 
 pub mod cost;
 pub mod json;
-pub mod line;
 pub mod model_log;
 pub mod paint;
 pub mod printer;

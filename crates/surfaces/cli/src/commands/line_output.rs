@@ -1,11 +1,11 @@
 //! A session on a plain terminal: turn after turn, with what each of them took.
 
-use super::paint::Paint;
-use super::screen::Screen;
-use super::visible::visible;
-use super::{say, usage};
-use crate::commands::conversation::Conversation;
+use super::conversation::Conversation;
 use crate::exit::{warn, warn_of};
+use crate::output::paint::Paint;
+use crate::output::screen::Screen;
+use crate::output::visible::visible;
+use crate::output::{say, usage};
 use anyhow::Result;
 use ostler::{Event, Finished, words};
 
