@@ -4,12 +4,13 @@ use crate::error::Error;
 use crate::hooks;
 use crate::host::Host;
 use crate::instructions_state::InstructionsState;
-use crate::kit::{self, ToolChoice, check_tools, policy, toolbox};
+use crate::kit::{self, ToolChoice, check_tools, toolbox};
 use crate::learner::Learner;
 use crate::log_choice::Opened;
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
 use crate::session::{Session, SessionShared};
+use crate::session_directories::SessionDirectories;
 use crate::session_events::{SessionEvents, Voices};
 use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
@@ -18,7 +19,7 @@ use crate::skills::AgentHost;
 use crate::spending;
 use crate::system::SystemClock;
 use crate::undo::UndoNews;
-use crate::workspace::{at_home, workspace};
+use crate::workspace::{at_home, workspace_and_rules};
 use ostler_core::event::Notice;
 use ostler_core::ledger::Purse;
 use ostler_core::permission::{Live, Policy, Workspace};
@@ -30,6 +31,7 @@ use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, ToolDesk, Toolbox};
 use ostler_exec::Executor;
 use ostler_memory::Memories;
+use ostler_tools::CommandVariables;
 use ostler_tools::confine::Confinement;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -46,8 +48,7 @@ struct Checked {
 }
 
 fn checked(host: &Host, options: &SessionOptions) -> Result<Checked, Error> {
-    let workspace = workspace(host, options)?;
-    let policy = Arc::new(policy(options, &workspace)?);
+    let (workspace, policy) = workspace_and_rules(host, options)?;
     let choice = choice(options);
     let has_budget = has_budget(host, options)?;
     check_prices(has_budget, &choice, host.model().as_ref())?;
@@ -70,9 +71,10 @@ pub(crate) fn session(
     let source = hooks::source(&options.log, loaded.entries.is_empty());
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
-    let confinement = confinement(scope.executor(), &options, &workspace, &policy);
+    let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
+    let confinement = confinement(scope.executor(), &options, &at, &environment, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
-    let place = (host.home(), &options, &workspace);
+    let place = (host, &options, &at);
     let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
@@ -80,13 +82,14 @@ pub(crate) fn session(
     let calendar = host.options().calendar.clone();
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
-        instructions: InstructionsState::new(&options, &policy, &workspace, calendar),
+        instructions: InstructionsState::new(&options, &policy, &at, calendar),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),
         by_words: Arc::default(),
         rules: RulesInForce::new(&policy, &rules, &confinement, &keeping, options.late_tools),
-        environment: options.environment.clone().into(),
+        directories: SessionDirectories::new(host, (&at, &rules), &files, &keeping, &confinement),
+        environment,
         skills,
         confinement,
         registry,
@@ -101,17 +104,17 @@ pub(crate) fn session(
     let desk = QuestionDesk::new(events.clone(), options.question_deadline);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
-    let gate = gate(&options, &policy, &workspace, desk.clone());
+    let gate = gate(&options, &policy, &at, desk.clone());
     let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
     let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
-    restore_control(&agent, &options, &parts, &workspace)?;
+    notices.extend(restore_control(&agent, &options, &parts, &workspace)?);
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
     let origin = (host.clone(), Arc::new(options));
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin)))
+    Ok(Session::new(SessionShared::new(agent, at, parts, voices, chosen, origin)))
 }
 
 /// The parts of an agent that were made one by one.
@@ -152,15 +155,15 @@ impl Made {
     }
 }
 
-/// A session that was made stricter stays so, and has the rules it was given. The model it was changed to counts where
+/// A session that was made stricter stays so, and has the rules and directories it was given. The model it was changed to counts where
 /// nobody chose another one.
 fn restore_control(
     agent: &Agent,
     options: &SessionOptions,
     parts: &SessionParts,
     workspace: &Workspace,
-) -> Result<(), Error> {
-    let Some(control) = agent.journal.control() else { return Ok(()) };
+) -> Result<Vec<Notice>, Error> {
+    let Some(control) = agent.journal.control() else { return Ok(Vec::new()) };
     if control.mode.is_stricter_than(options.mode) {
         agent.set_mode(control.mode);
     }
@@ -168,10 +171,11 @@ fn restore_control(
         agent.set_model(control.model);
         agent.set_thinking(control.thinking);
     }
-    match control.rules.is_empty() {
-        true => Ok(()),
-        false => parts.rules.set(agent, workspace, control.rules),
+    if !control.rules.is_empty() {
+        parts.rules.set(agent, workspace, control.rules)?;
     }
+    agent.set_directories(control.dirs.clone());
+    Ok(parts.directories.restore(&control.dirs))
 }
 
 fn choice(options: &SessionOptions) -> ModelChoice {
@@ -193,10 +197,11 @@ fn limits(options: &SessionOptions, choice: &ModelChoice) -> Limits {
 pub(crate) fn confinement(
     executor: &Executor,
     options: &SessionOptions,
-    workspace: &Workspace,
+    workspace: &Live<Workspace>,
+    environment: &Live<CommandVariables>,
     policy: &Policy,
 ) -> Arc<Confinement> {
-    let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
+    let (held_by, environment) = (options.sandbox.clone(), environment.clone());
     let made = Confinement::new(executor.clone(), held_by, workspace.clone(), environment);
     Arc::new(made.denying(policy))
 }
@@ -204,7 +209,7 @@ pub(crate) fn confinement(
 fn gate(
     options: &SessionOptions,
     policy: &Policy,
-    workspace: &Workspace,
+    workspace: &Live<Workspace>,
     desk: Arc<QuestionDesk>,
 ) -> Gate {
     let approvals = options.approvals.clone();

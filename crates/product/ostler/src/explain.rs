@@ -3,7 +3,7 @@
 use crate::check::{Judged, verdict_on};
 use crate::error::Error;
 use crate::host::Host;
-use crate::kit::{self, Kit, policy};
+use crate::kit::{self, Kit};
 use crate::session_options::{SessionChoice, SessionOptions};
 use crate::{assembly, log_choice, workspace};
 use ostler_core::event;
@@ -19,7 +19,6 @@ use ostler_tools::{DiskPlaces, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
 /// before and with it: tools that nobody knows, a layer of the sandbox that is missing.
@@ -39,8 +38,7 @@ pub async fn explain(
         Some(_) => host.at_home(scratch.path()),
         None => host.clone(),
     };
-    let mut workspace = workspace::workspace(host, &options)?;
-    let policy = Arc::new(policy(&options, &workspace)?);
+    let (mut workspace, policy) = workspace::workspace_and_rules(host, &options)?;
     let unknown = kit::check_tools(&options, &policy)?;
     let mut notices: Vec<String> = unknown.iter().map(event::words::notice).collect();
     let skills =
@@ -48,18 +46,18 @@ pub async fn explain(
     workspace.ours.extend(missing.clone());
     let scope = host.executor().scope();
     let executor = scope.executor();
-    let confinement = assembly::confinement(executor, &options, &workspace, &policy);
+    let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
+    let confinement = assembly::confinement(executor, &options, &at, &environment, &policy);
     let session = SessionRecord::default();
     let rules = Live::from(policy.clone());
-    let (files, keeping) =
-        kit::files(host.home(), &options, &workspace, &session, None, &rules, &confinement);
+    let (files, keeping) = kit::files(host, &options, &at, &session, None, &rules, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let home = missing.as_deref().or(host.home());
     let memories = assembly::remembers(host, &options, home, &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
-        environment: options.environment.clone().into(),
+        environment,
         keeping: keeping_to_judge(keeping),
         confinement: confinement.clone(),
         skills,

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::host_options::HostOptions;
 use crate::init::Init;
 use crate::log_choice;
+use crate::plain_threads::CHORES;
 use crate::session::Session;
 use crate::session_options::SessionOptions;
 use crate::system::{SystemClock, jitter};
@@ -13,9 +14,13 @@ use ostler_engine::SyncPool;
 use ostler_exec::Executor;
 use ostler_ledger::SharedLedger;
 use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Directories that are remembered as cleaned; further ones are left alone.
+const MOST_CLEANED: usize = 10_000;
 
 /// One supervisor for all commands, one client for each provider, one writer of the ledger, a few threads that wait for
 /// disks. Cloning copies a pointer.
@@ -32,6 +37,8 @@ struct HostParts {
     syncs: SyncPool,
     /// Looking for the layers of the sandbox has begun.
     probing: Arc<AtomicBool>,
+    /// Directories in which leftovers of dead processes were looked for.
+    cleaned: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Host {
@@ -43,8 +50,8 @@ impl Host {
         let model = Arc::new(providers(&options)?);
         let ledger = options.home.as_deref().map(spending::shared_ledger);
         let (executor, syncs) = (Executor::new(init.supervisor.clone()), SyncPool::default());
-        let probing = Arc::default();
-        let parts = HostParts { options, executor, model, ledger, syncs, probing };
+        let (probing, cleaned) = Default::default();
+        let parts = HostParts { options, executor, model, ledger, syncs, probing, cleaned };
         Ok(Host { parts: Arc::new(parts) })
     }
 
@@ -78,11 +85,12 @@ impl Host {
 
     /// The same with another home, for something that leaves no trace.
     pub(crate) fn at_home(&self, home: &Path) -> Self {
-        let HostParts { options, executor, model, syncs, probing, .. } = &*self.parts;
+        let HostParts { options, executor, model, syncs, probing, cleaned, .. } = &*self.parts;
         let options = HostOptions { home: Some(home.to_owned()), ..options.clone() };
         let (executor, model, syncs) = (executor.clone(), model.clone(), syncs.clone());
-        let (ledger, probing) = (None, probing.clone());
-        Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs, probing }) }
+        let (ledger, probing, cleaned) = (None, probing.clone(), cleaned.clone());
+        let parts = HostParts { options, executor, model, ledger, syncs, probing, cleaned };
+        Host { parts: Arc::new(parts) }
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -107,6 +115,19 @@ impl Host {
 
     pub(crate) fn probing(&self) -> Arc<AtomicBool> {
         self.parts.probing.clone()
+    }
+
+    /// Removes what killed processes left in these directories, once for each. It is in nobody's way, so nobody waits.
+    pub(crate) fn remove_leftovers(&self, roots: &[PathBuf]) {
+        let mut cleaned = self.parts.cleaned.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST_CLEANED.saturating_sub(cleaned.len());
+        let new = roots.iter().take(room).filter(|root| cleaned.insert((*root).clone()));
+        let new: Vec<PathBuf> = new.cloned().collect();
+        if !new.is_empty() {
+            CHORES.run(move || {
+                ostler_tools::workspace::remove_leftovers(&new);
+            });
+        }
     }
 
     pub(crate) fn network(&self) -> Network {

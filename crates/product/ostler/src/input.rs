@@ -10,6 +10,7 @@ use ostler_core::message::{Block, Message};
 use ostler_core::model::Thinking;
 use ostler_core::permission::Mode;
 use ostler_core::ports::Reply;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -42,6 +43,9 @@ pub enum Input {
     /// Variables of the environment of later commands; none removes one. Credentials and what changes how programs start
     /// are refused. A resumed session has the environment it is opened with.
     SetEnv(Vec<(String, Option<String>)>),
+    /// Further directories to work in, as `--add-dir` takes them. While calls run they are used from the next request on.
+    /// A resumed session keeps them.
+    AddDirs(Vec<PathBuf>),
     /// Goes back to before a turn. Only while no turn runs.
     Rewind(Rewind),
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
@@ -80,6 +84,8 @@ pub enum InputRefused {
     Rewind(String),
     #[error("{0}")]
     Rules(String),
+    #[error("{0}")]
+    Directory(String),
     #[error("commands must not be given the variable {0}")]
     Variable(String),
     #[error("{0}")]

@@ -9,7 +9,7 @@ use crate::surroundings::environment;
 use crate::system::SystemClock;
 use ostler_core::event::Notice;
 use ostler_core::message::{Block, Message};
-use ostler_core::permission::{Mode, Policy, Workspace};
+use ostler_core::permission::{Live, Mode, Policy, Workspace};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
 use ostler_core::time::Clock;
 use ostler_core::tool::Seen;
@@ -28,7 +28,9 @@ const NOTICES: usize = 50;
 const NAMED: usize = 200;
 
 pub(crate) struct InstructionsState {
-    workspace: Workspace,
+    workspace: Live<Workspace>,
+    /// The directories that the model knows of; none: to be looked up in the conversation.
+    known_roots: Mutex<Option<Vec<PathBuf>>>,
     calendar: Calendar,
     /// Until there is an agent, whose mode can change.
     start_mode: Mode,
@@ -49,19 +51,24 @@ impl InstructionsState {
     pub(crate) fn new(
         options: &SessionOptions,
         policy: &Policy,
-        workspace: &Workspace,
+        workspace: &Live<Workspace>,
         calendar: Calendar,
     ) -> Arc<Self> {
         let shelf = options.instructions.clone().map(|places| {
-            let judge = ReadJudge::new(policy, workspace, &places.project);
+            let judge = ReadJudge::new(policy, workspace.clone(), &places.project);
             let judge =
                 Arc::new(move |request: &InstructionRequest<'_>| judge.instructions(request));
             Mutex::new(Shelf::new(places).judged_by(judge))
         });
-        let (agent, notices) = (OnceLock::new(), Mutex::default());
-        let start_mode = options.mode;
-        let workspace = workspace.clone();
-        Arc::new(InstructionsState { workspace, calendar, start_mode, shelf, agent, notices })
+        Arc::new(InstructionsState {
+            workspace: workspace.clone(),
+            known_roots: Mutex::default(),
+            calendar,
+            start_mode: options.mode,
+            shelf,
+            agent: OnceLock::new(),
+            notices: Mutex::default(),
+        })
     }
 
     /// There is an agent, and with it a window. Gives what was not read, for the start.
@@ -105,7 +112,7 @@ impl InstructionsState {
     }
 
     fn surroundings(&self) -> String {
-        environment(&self.workspace, self.mode(), &self.calendar.day(SystemClock.now()))
+        environment(&self.workspace.now(), self.mode(), &self.calendar.day(SystemClock.now()))
     }
 
     /// The prompt with what is new since it was said last in front, and `changed`, what happened to files meanwhile,
@@ -122,12 +129,24 @@ impl InstructionsState {
         let at = words.iter().position(own).unwrap_or(words.len());
         words.splice(at..at, changed.into_iter().map(meta));
         let mut content: Vec<Block> = self.news(view).into_iter().map(meta).collect();
-        let surroundings = self.surroundings();
-        if last_of_its_kind(view, &surroundings) != Some(&surroundings) {
-            content.push(meta(surroundings));
-        }
+        content.extend(self.new_surroundings(view).map(meta));
         content.extend(words);
         (Message::User { content }, self.notices())
+    }
+
+    /// The description of the environment, if it is not what was said last.
+    fn new_surroundings(&self, view: &View) -> Option<String> {
+        let roots = self.workspace.now().roots.clone();
+        *self.known_roots.lock().unwrap_or_else(PoisonError::into_inner) = Some(roots);
+        let surroundings = self.surroundings();
+        (last_of_its_kind(view, &surroundings) != Some(&surroundings)).then_some(surroundings)
+    }
+
+    /// The same if a directory was added.
+    fn added_roots(&self, view: &View) -> Option<String> {
+        let known = self.known_roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_known = known.is_some_and(|known| known == self.workspace.now().roots);
+        if is_known { None } else { self.new_surroundings(view) }
     }
 
     /// Instructions that are not what was said last, general before particular.
@@ -220,13 +239,17 @@ impl Carried for InstructionsState {
 
 impl Reminder for InstructionsState {
     fn after_calls(&self, seen: &[Seen], view: &View) -> Vec<String> {
+        let surroundings = self.added_roots(view);
         let paths: Vec<PathBuf> = seen.iter().map(|seen| seen.path.clone()).collect();
-        let Some(mut shelf) = self.shelf().filter(|_| !paths.is_empty()) else { return Vec::new() };
+        let Some(mut shelf) = self.shelf().filter(|_| !paths.is_empty()) else {
+            return surroundings.into_iter().collect();
+        };
         let (said, most) = (KnownInstructions::of(view), self.most_bytes(view));
         let known: Vec<PathBuf> = said.holding().map(|(path, _)| path.to_owned()).collect();
         let left = most.saturating_sub(said.bytes);
         let found = self.loaded(shelf.nearby(&paths, known, (left, most)));
-        let mut texts: Vec<String> = found.files.iter().map(rendered).collect();
+        let files = found.files.iter().map(rendered);
+        let mut texts: Vec<String> = surroundings.into_iter().chain(files).collect();
         let room = NAMED.saturating_sub(said.len() + texts.len());
         texts.extend(found.left_out.iter().take(room).map(no_room));
         texts

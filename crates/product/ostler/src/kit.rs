@@ -1,7 +1,7 @@
 //! What an agent may do and with what: its rules and its tools.
 
 use crate::error::Error;
-use crate::plain_threads::CHORES;
+use crate::host::Host;
 use crate::session_options::SessionOptions;
 use crate::undo;
 use ostler_core::event::{Notice, SessionRules};
@@ -151,20 +151,17 @@ fn unknown_tools(options: &SessionOptions, tools: &KnownTools) -> Vec<Notice> {
 
 /// The files of a session, and how they are kept before a command.
 pub(crate) fn files(
-    home: Option<&Path>,
+    host: &Host,
     options: &SessionOptions,
-    workspace: &Workspace,
+    workspace: &Live<Workspace>,
     session: &SessionRecord,
     id: Option<&SessionId>,
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(home, options, workspace, session, id, policy, confinement);
-    let roots = workspace.roots.clone();
-    // What a killed process left behind is in nobody's way, so nobody waits for it to go.
-    CHORES.run(move || {
-        ostler_tools::workspace::remove_leftovers(&roots);
-    });
+    let now = workspace.now();
+    let keeping = undo::keeping(host.home(), options, &now, session, id, policy, confinement);
+    host.remove_leftovers(&now.roots);
     let snapshots = match &keeping {
         Keeping::By { snapshots } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),
@@ -178,14 +175,15 @@ pub(crate) fn files(
 
 /// The same for a session that will change them, with a notice if an undo will not know of it.
 pub(crate) fn files_of_session(
-    (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
+    (host, options, workspace): (&Host, &SessionOptions, &Live<Workspace>),
     session: &SessionRecord,
     id: &SessionId,
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping, Option<Notice>) {
-    let (files, keeping) = files(home, options, workspace, session, Some(id), policy, confinement);
-    let remembered = undo::remember(&keeping, home, workspace, session, &policy.now());
+    let (files, keeping) = files(host, options, workspace, session, Some(id), policy, confinement);
+    let now = workspace.now();
+    let remembered = undo::remember(&keeping, host.home(), &now, session, &policy.now());
     let notice = remembered.err().map(|error| Notice::Undo { text: error.to_string() });
     (files, keeping, notice)
 }

@@ -75,6 +75,7 @@ mod ring;
 mod rule_sets;
 mod sandbox;
 mod session;
+mod session_directories;
 mod session_events;
 mod session_fork;
 mod session_options;

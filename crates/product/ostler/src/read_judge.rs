@@ -4,7 +4,7 @@
 //! so a call that would ask is denied.
 
 use ostler_core::permission::{
-    Access, By, Matcher, Mode, PathScope, Policy, READING, Verdict, Workspace, decide,
+    Access, By, Live, Matcher, Mode, PathScope, Policy, READING, Verdict, Workspace, decide,
 };
 use ostler_instructions::InstructionRequest;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(crate) struct ReadJudge {
     policy: Policy,
     /// Without rules about Read as a whole: they speak of the tool, not of a file.
     on_files: Policy,
-    workspace: Workspace,
+    workspace: Live<Workspace>,
     project: PathBuf,
     other_names: Mutex<HashMap<Inode, Result<Vec<PathBuf>, String>>>,
 }
@@ -35,7 +35,11 @@ struct Inode {
 }
 
 impl ReadJudge {
-    pub(crate) fn new(policy: &Policy, workspace: &Workspace, project: &Path) -> Self {
+    pub(crate) fn new(
+        policy: &Policy,
+        workspace: impl Into<Live<Workspace>>,
+        project: &Path,
+    ) -> Self {
         let mut on_files = policy.clone();
         for rules in [&mut on_files.deny, &mut on_files.ask] {
             rules.retain(|rule| !matches!(rule.matcher, Matcher::Whole));
@@ -43,7 +47,7 @@ impl ReadJudge {
         ReadJudge {
             policy: policy.clone(),
             on_files,
-            workspace: workspace.clone(),
+            workspace: workspace.into(),
             project: project.canonicalize().unwrap_or_else(|_| project.to_owned()),
             other_names: Mutex::default(),
         }
@@ -89,7 +93,7 @@ impl ReadJudge {
 
     fn by_name(&self, policy: &Policy, path: &Path, own: bool) -> Result<(), String> {
         let access = Access { reads: vec![PathScope::File(path.to_owned())], ..Access::nothing() };
-        let decision = decide(READING, &access, policy, Mode::Default, &self.workspace);
+        let decision = decide(READING, &access, policy, Mode::Default, &self.workspace.now());
         let counts = |by: By| by == By::Rule || (by == By::BuiltIn && !own);
         let decisive = decision.reasons.iter().any(|reason| counts(reason.by));
         match decision.verdict {
@@ -115,7 +119,7 @@ impl ReadJudge {
             return names.clone();
         }
         let mut roots = vec![self.project.clone()];
-        roots.extend(self.workspace.roots.iter().cloned());
+        roots.extend(self.workspace.now().roots.iter().cloned());
         let names = names_of(inode, &roots);
         if known.len() >= REMEMBERED {
             known.clear();

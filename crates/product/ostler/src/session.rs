@@ -21,7 +21,7 @@ use ostler_core::event::{Control, Envelope, Event};
 use ostler_core::ids::{IdSource, InboundId, ModelId, SessionId};
 use ostler_core::inbox::{Delivery, Inbound, InboundSource, QueuedItem};
 use ostler_core::message::Message;
-use ostler_core::permission::{Mode, Workspace};
+use ostler_core::permission::{Live, Mode, Workspace};
 use ostler_core::ports::{ModelInfo, Recorder};
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
@@ -45,7 +45,7 @@ pub struct Session {
 
 pub(crate) struct SessionShared {
     pub(crate) agent: Arc<Agent>,
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: Live<Workspace>,
     pub(crate) parts: SessionParts,
     pub(crate) events: Arc<SessionEvents>,
     pub(crate) desk: Arc<QuestionDesk>,
@@ -63,7 +63,7 @@ pub(crate) struct SessionShared {
 impl SessionShared {
     pub(crate) fn new(
         agent: Arc<Agent>,
-        workspace: Workspace,
+        workspace: Live<Workspace>,
         parts: SessionParts,
         (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
         tool_choice: ToolChoice,
@@ -160,6 +160,7 @@ impl Session {
             Input::Rewind(rewind) => self.rewind(rewind),
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
+            Input::AddDirs(paths) => self.add_directories(paths),
         }
     }
 
@@ -322,8 +323,9 @@ impl Session {
         self.shared.agent.model.info(model)
     }
 
-    pub fn workspace(&self) -> &Workspace {
-        &self.shared.workspace
+    /// As it is now: directories can be added.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        self.shared.workspace.now()
     }
 
     pub fn confinement(&self) -> &Confinement {
@@ -433,6 +435,7 @@ impl Session {
     /// `keep`: what is queued does not start by itself.
     pub(crate) fn turn_ended(&self, keep: bool) {
         self.shared.queue.ended(keep);
+        self.use_added_directories();
     }
 
     /// Rules of the turn before are gone, and skills may have changed.

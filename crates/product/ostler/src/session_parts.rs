@@ -5,6 +5,7 @@ use crate::instructions_state::InstructionsState;
 use crate::kit::Kit;
 use crate::learner::Learner;
 use crate::memory::Recalling;
+use crate::session_directories::SessionDirectories;
 use crate::session_rules::RulesInForce;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
@@ -39,6 +40,7 @@ pub(crate) struct SessionParts {
     /// Only models with a price can be asked.
     pub(crate) has_budget: bool,
     pub(crate) rules: RulesInForce,
+    pub(crate) directories: Arc<SessionDirectories>,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
 }
@@ -70,7 +72,9 @@ impl SessionParts {
         let (journal, tools) = (journal.clone(), tools.clone());
         let carried = CarriedParts { journal, skills: self.skills.clone(), window, tools };
         context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
-        context.reminders = vec![self.instructions.clone(), self.in_use.clone()];
+        // The directories come first: the description of the environment names them.
+        context.reminders =
+            vec![self.directories.clone(), self.instructions.clone(), self.in_use.clone()];
         context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));
         context.before_compact = learner.map(|learner| learner as Arc<dyn BeforeCompact>);
         context

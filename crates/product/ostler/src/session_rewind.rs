@@ -43,7 +43,7 @@ impl Session {
         let Rewind { turn, what, dry_run, keep, shown } = rewind;
         let choice = UndoChoice {
             home: home.to_owned(),
-            cwd: shared.workspace.cwd.clone(),
+            cwd: self.workspace().cwd.clone(),
             session: Some(self.id().to_string()),
             dry_run,
             keep,

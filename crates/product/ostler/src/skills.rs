@@ -51,7 +51,7 @@ pub(crate) fn open(
     workspace: &mut Workspace,
 ) -> Arc<Skills> {
     let project = choice.project.clone().unwrap_or_else(|| workspace.cwd.clone());
-    let judge = ReadJudge::new(policy, workspace, &project);
+    let judge = ReadJudge::new(policy, workspace.clone(), &project);
     let judge = move |file: &Path, real: &Path| judge.skill(file, real);
     let catalog = skill_catalog(choice, home).judged_by(Arc::new(judge));
     let skills = Skills::new(catalog, session.as_str(), project, shipped_at(home));

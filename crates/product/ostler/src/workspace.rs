@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::kit;
 use crate::session_options::SessionOptions;
 use crate::skills;
+use crate::undo;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_skills::Skills;
@@ -12,7 +13,7 @@ use ostler_store::spill_folder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) fn workspace(host: &Host, options: &SessionOptions) -> Result<Workspace, Error> {
+fn workspace(host: &Host, options: &SessionOptions) -> Result<Workspace, Error> {
     let cwd = real(&options.cwd)?;
     let mut roots = vec![cwd.clone()];
     for folder in &options.add_dirs {
@@ -25,7 +26,48 @@ pub(crate) fn workspace(host: &Host, options: &SessionOptions) -> Result<Workspa
 fn real(path: &Path) -> Result<PathBuf, Error> {
     let wrong = |why: String| Error::Workspace { path: path.to_owned(), why };
     let real = std::fs::canonicalize(path).map_err(|error| wrong(error.to_string()))?;
-    if real.is_dir() { Ok(real) } else { Err(wrong("not a folder".into())) }
+    if real.is_dir() { Ok(real) } else { Err(wrong("it is not a directory".into())) }
+}
+
+/// The workspace, and the rules that apply in it.
+///
+/// # Errors
+/// If a directory cannot be worked in, or a rule cannot be used.
+pub(crate) fn workspace_and_rules(
+    host: &Host,
+    options: &SessionOptions,
+) -> Result<(Workspace, Arc<Policy>), Error> {
+    let workspace = workspace(host, options)?;
+    let policy = Arc::new(kit::policy(options, &workspace)?);
+    for root in &workspace.roots[1..] {
+        check_added(host, root, &policy)?;
+    }
+    Ok((workspace, policy))
+}
+
+/// The same for one directory that is added later.
+pub(crate) fn added_root(
+    host: &Host,
+    path: &Path,
+    workspace: &Workspace,
+    policy: &Policy,
+) -> Result<PathBuf, Error> {
+    let root = real(&workspace.cwd.join(path))?;
+    check_added(host, &root, policy)?;
+    Ok(root)
+}
+
+fn check_added(host: &Host, root: &Path, policy: &Policy) -> Result<(), Error> {
+    let ours = host.home().and_then(|home| home.canonicalize().ok());
+    let why = match () {
+        () if root.parent().is_none() => {
+            "the whole disk cannot be added; name the directories that are needed"
+        }
+        () if ours.is_some_and(|ours| root.starts_with(ours)) => "Ostler keeps its own files there",
+        () if undo::is_denied(policy, root) => "a deny rule covers it",
+        () => return Ok(()),
+    };
+    Err(Error::Workspace { path: root.to_owned(), why: why.into() })
 }
 
 /// What belongs to skills and what this session spilled may be read; what else is in our home is ours.

@@ -14,6 +14,12 @@ impl<T> Live<T> {
     pub fn set(&self, value: T) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
     }
+
+    /// Replaces the value by what is made of it. Nobody else can replace it in between.
+    pub fn update(&self, change: impl FnOnce(&T) -> T) {
+        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *value = Arc::new(change(&value));
+    }
 }
 
 impl<T> Clone for Live<T> {

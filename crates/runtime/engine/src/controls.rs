@@ -5,9 +5,10 @@ use ostler_core::event::Control;
 use ostler_core::ids::ModelId;
 use ostler_core::model::Thinking;
 use ostler_core::permission::Mode;
+use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
-/// The model and its thinking. The mode is the gate's.
+/// The model, its thinking and the directories that were added. The mode is the gate's.
 #[derive(Debug)]
 pub struct Controls(RwLock<Chosen>);
 
@@ -15,11 +16,12 @@ pub struct Controls(RwLock<Chosen>);
 struct Chosen {
     choice: ModelChoice,
     thinking: Thinking,
+    directories: Vec<PathBuf>,
 }
 
 impl Controls {
     pub fn new(choice: ModelChoice, thinking: Thinking) -> Self {
-        Controls(RwLock::new(Chosen { choice, thinking }))
+        Controls(RwLock::new(Chosen { choice, thinking, directories: Vec::new() }))
     }
 
     fn chosen(&self) -> Chosen {
@@ -45,9 +47,9 @@ impl Agent {
 
     /// How everything that can be changed is set.
     pub fn control(&self) -> Control {
-        let Chosen { choice, thinking } = self.controls.chosen();
+        let Chosen { choice, thinking, directories: dirs } = self.controls.chosen();
         let (mode, rules) = (self.gate.mode(), self.gate.session_rules());
-        Control { mode, model: choice.primary, thinking, rules }
+        Control { mode, model: choice.primary, thinking, rules, dirs }
     }
 
     pub fn set_mode(&self, mode: Mode) {
@@ -72,5 +74,10 @@ impl Agent {
 
     pub fn set_thinking(&self, thinking: Thinking) {
         self.controls.0.write().unwrap_or_else(PoisonError::into_inner).thinking = thinking;
+    }
+
+    /// What is recorded of them; whoever adds them makes them usable.
+    pub fn set_directories(&self, directories: Vec<PathBuf>) {
+        self.controls.0.write().unwrap_or_else(PoisonError::into_inner).directories = directories;
     }
 }

@@ -2,7 +2,7 @@
 
 use ostler_core::event::SessionRules;
 use ostler_core::permission::{
-    Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Rule, Source, Tier, Verdict,
+    Access, Act, Anchors, Bound, By, Decision, Live, Mode, Policy, Rule, Source, Tier, Verdict,
     Workspace, decide,
 };
 use ostler_core::ports::{Approvals, Approver, Reply};
@@ -23,8 +23,8 @@ pub struct Gate {
     mode: RwLock<Mode>,
     /// The rules of the policy that were set in the session, as they were written.
     session_rules: RwLock<SessionRules>,
-    /// Its tools grow in number when some arrive later.
-    workspace: RwLock<Arc<Workspace>>,
+    /// Its tools and directories grow in number when some are added later.
+    workspace: Live<Workspace>,
     approver: Arc<dyn Approver>,
     approvals: Arc<dyn Approvals>,
     /// How often something changed that may make a decision stricter.
@@ -41,7 +41,7 @@ impl Gate {
     pub fn new(
         policy: Policy,
         mode: Mode,
-        workspace: Workspace,
+        workspace: impl Into<Live<Workspace>>,
         approver: Arc<dyn Approver>,
         approvals: Arc<dyn Approvals>,
     ) -> Self {
@@ -49,7 +49,7 @@ impl Gate {
             policy: RwLock::new(policy),
             mode: RwLock::new(mode),
             session_rules: RwLock::default(),
-            workspace: RwLock::new(Arc::new(workspace)),
+            workspace: workspace.into(),
             approver,
             approvals,
             changes: AtomicU64::new(0),
@@ -133,17 +133,16 @@ impl Gate {
 
     /// A tool arrived: rules are about it as they are about every tool of its kind.
     pub(crate) fn learn_tool(&self, name: &str, facts: ToolFacts) {
-        {
-            let mut workspace = self.workspace.write().unwrap_or_else(PoisonError::into_inner);
+        self.workspace.update(|workspace| {
             let tools = workspace.tools.and(name, facts);
-            *workspace = Arc::new(Workspace { tools, ..(**workspace).clone() });
-        }
+            Workspace { tools, ..workspace.clone() }
+        });
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.learn_tool(name, facts.kind);
     }
 
     fn workspace(&self) -> Arc<Workspace> {
-        self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.workspace.now()
     }
 
     /// `opened` is called when the question can be answered, before anybody waits for the answer.

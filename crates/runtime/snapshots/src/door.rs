@@ -1,5 +1,6 @@
 //! Opens directories below a root from the root's descriptor, never through a link.
 
+use crate::error::Error;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -60,4 +61,19 @@ impl SnapshotRoot {
 /// The root that holds the path.
 pub(crate) fn root_of<'a>(roots: &'a [SnapshotRoot], path: &Path) -> Option<&'a SnapshotRoot> {
     roots.iter().find(|root| path.starts_with(&root.path))
+}
+
+/// Without directories that lie in another one.
+pub(crate) fn outermost(mut all: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
+    all.sort();
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for root in all {
+        if root.parent().is_none() {
+            return Err(Error::WholeDisk);
+        }
+        if !roots.iter().any(|other| root.starts_with(other)) {
+            roots.push(root);
+        }
+    }
+    Ok(roots)
 }

@@ -237,7 +237,7 @@ impl Snapshots {
     }
 
     pub(crate) fn now(&self, path: &Path) -> PathState {
-        match self.config.roots.iter().any(|root| path.starts_with(root)) {
+        match self.roots().iter().any(|root| path.starts_with(root)) {
             true => PathState::of(self.known(path).as_ref()),
             false => PathState::Unknown(Why::Unreadable),
         }
@@ -280,7 +280,7 @@ impl Planner<'_> {
     fn decide(&mut self, wanted: &WantedState) -> Result<(), Error> {
         let WantedState { path, before, after } = wanted;
         let now = self.current(path);
-        if !self.snapshots.config.roots.iter().any(|root| path.starts_with(root)) {
+        if !self.snapshots.roots().iter().any(|root| path.starts_with(root)) {
             self.say(path, Fate::Lost("outside the directories that snapshots cover"));
             return Ok(());
         }

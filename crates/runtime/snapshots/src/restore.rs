@@ -54,7 +54,7 @@ impl Snapshots {
 
     /// What became of each path: as the plan says, or why not.
     pub fn restore(&self, plan: &RestorePlan) -> Result<Vec<PlanOutcome>, Error> {
-        let roots = self.config.roots.iter().filter_map(|path| SnapshotRoot::open(path)).collect();
+        let roots = self.roots().iter().filter_map(|path| SnapshotRoot::open(path)).collect();
         let outcomes =
             plan.outcomes.iter().map(|said| (said.path.clone(), said.fate.clone())).collect();
         let opened = plan.modes.iter().cloned().collect();

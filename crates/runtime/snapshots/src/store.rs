@@ -3,7 +3,7 @@
 use crate::apply::{apply, part};
 use crate::clock::{Clocks, Moment};
 use crate::disk::StoreDisk;
-use crate::door::SnapshotRoot;
+use crate::door::{SnapshotRoot, outermost};
 use crate::error::Error;
 use crate::index::FileIndex;
 use crate::item::{Hash, SnapshotItem, Stamp, What, Why, mode};
@@ -12,6 +12,7 @@ use crate::label::Label;
 use crate::objects::Objects;
 use crate::record::{RecordBody, SnapshotRecord};
 use crate::walk::{Denies, FolderWalk, WalkResult};
+use ostler_core::permission::Live;
 use rustix::fs::{AtFlags, CWD, statat};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -46,6 +47,8 @@ pub struct Config {
 pub struct Snapshots {
     pub(crate) disk: StoreDisk,
     pub(crate) config: Config,
+    /// None lies in another one.
+    roots: Live<Vec<PathBuf>>,
     /// For whom snapshots are taken.
     pub(crate) session: Option<String>,
     state: Mutex<StoreState>,
@@ -105,19 +108,10 @@ pub struct ListedSnapshot {
 impl Snapshots {
     /// Opens the store; the directories are looked at when the first snapshot is taken.
     pub fn open(mut config: Config) -> Result<Self, Error> {
-        config.roots.sort();
-        let roots = std::mem::take(&mut config.roots);
-        for root in roots {
-            if root.parent().is_none() {
-                return Err(Error::WholeDisk);
-            }
-            if !config.roots.iter().any(|other| root.starts_with(other)) {
-                config.roots.push(root);
-            }
-        }
+        let roots = outermost(std::mem::take(&mut config.roots))?.into();
         let disk = StoreDisk::open(&config.dir)?;
         let (state, alone, denies, numbers_after) = Default::default();
-        Ok(Snapshots { disk, config, session: None, state, alone, denies, numbers_after })
+        Ok(Snapshots { disk, config, roots, session: None, state, alone, denies, numbers_after })
     }
 
     /// Nothing is kept of files that deny rules cover.
@@ -139,7 +133,7 @@ impl Snapshots {
 
     /// Adds the directories that earlier sessions of the project worked in.
     pub fn with_known_roots(self) -> Result<Self, Error> {
-        let mut config = self.config.clone();
+        let mut config = Config { roots: self.roots().to_vec(), ..self.config.clone() };
         let (state, _lock) = self.enter()?;
         let known = state.index.iter().flat_map(|index| &index.roots);
         config.roots.extend(known.map(|(root, _)| root.clone()));
@@ -157,8 +151,17 @@ impl Snapshots {
         self
     }
 
-    pub fn roots(&self) -> &[PathBuf] {
-        &self.config.roots
+    pub fn roots(&self) -> Arc<Vec<PathBuf>> {
+        self.roots.now()
+    }
+
+    /// Covers further directories from the next snapshot on. What is in them by then was there before.
+    pub fn add_roots(&self, more: &[PathBuf]) -> Result<(), Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.roots.set(outermost([self.roots().as_slice(), more].concat())?);
+        // They may be on another file system, with a clock of its own.
+        state.mounts.clear();
+        Ok(())
     }
 
     /// Makes every write after so many fail, as if the process had been killed there. For tests.
@@ -177,7 +180,7 @@ impl Snapshots {
         let mounts = state.mounts.clone();
         drop(state);
         match mounts.is_empty() {
-            true => Moment::read(&self.disk, &self.config.roots),
+            true => Moment::read(&self.disk, &self.roots()),
             false => Moment::read(&self.disk, &mounts),
         }
     }
@@ -407,7 +410,7 @@ impl Snapshots {
 
     fn open_roots(&self) -> (Vec<SnapshotRoot>, Vec<(PathBuf, SnapshotItem)>) {
         let roots: Vec<SnapshotRoot> =
-            self.config.roots.iter().filter_map(|path| SnapshotRoot::open(path)).collect();
+            self.roots().iter().filter_map(|path| SnapshotRoot::open(path)).collect();
         let item = |root: &SnapshotRoot| {
             let stat = statat(CWD, &root.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             let stamp = Stamp::default();

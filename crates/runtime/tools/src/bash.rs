@@ -21,7 +21,7 @@ pub use environment::{CommandVariables, may_set_variable};
 use ostler_core::event::Notice;
 use ostler_core::message::ResultPart;
 use ostler_core::output_bound::bound;
-use ostler_core::permission::{Access, Backing, Commands, Derived, Live, Policy};
+use ostler_core::permission::{Access, Backing, Commands, Derived, Live, Policy, Workspace};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
@@ -58,7 +58,9 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 pub struct Bash {
     files: Arc<Files>,
     executor: Executor,
-    environment: Derived<CommandVariables, CommandEnvironment>,
+    environment: Live<CommandVariables>,
+    /// The same for the directories and the environment there are now.
+    derived: Derived<Workspace, Derived<CommandVariables, CommandEnvironment>>,
     policy: Live<Policy>,
     readings: Readings,
     confinement: Arc<Confinement>,
@@ -107,16 +109,27 @@ impl Bash {
         confinement: Arc<Confinement>,
         keeping: Keeping,
     ) -> Self {
-        let environment = Derived::new(environment);
+        let derived = Derived::new(files.live_workspace().clone());
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
         let undo = Undo::new(keeping, Arc::clone(&files));
-        Bash { files, executor, environment, policy, readings, confinement, announced, undo }
+        Bash {
+            files,
+            executor,
+            environment,
+            derived,
+            policy,
+            readings,
+            confinement,
+            announced,
+            undo,
+        }
     }
 
     /// As it is for commands that start now.
     fn environment(&self) -> Arc<CommandEnvironment> {
-        let workspace = self.files.workspace();
-        self.environment.get(|given| CommandEnvironment::new(given.clone(), workspace))
+        let by_variables = self.derived.get(|_| Derived::new(self.environment.clone()));
+        let workspace = || self.files.workspace();
+        by_variables.get(|given| CommandEnvironment::new(given.clone(), &workspace()))
     }
 
     /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
@@ -159,7 +172,7 @@ impl Bash {
         } else {
             environment.for_others()
         };
-        let mut command = bash(&script, &self.files.workspace().cwd, environment);
+        let mut command = bash(&script, self.files.cwd(), environment);
         command.time_limit = Some(limit(input));
         command.output = KEPT;
         command

@@ -95,10 +95,10 @@ pub struct SessionParts {
 
 impl ToolSetup {
     fn readable(&self) -> Readable {
-        let (rules, workspace) = (self.policy.clone(), self.files.workspace().clone());
+        let (rules, workspace) = (self.policy.clone(), self.files.live_workspace().clone());
         let names = Arc::clone(&self.confinement);
         Arc::new(move |path| {
-            rules.now().may_show(path, &workspace) && !names.may_be_unreadable(path)
+            rules.now().may_show(path, &workspace.now()) && !names.may_be_unreadable(path)
         })
     }
 }
@@ -133,8 +133,8 @@ pub fn known_tools() -> KnownTools {
 
 /// What is said of the files that the model works with. `seen` is what the session's log knows.
 pub fn in_use(files: Arc<Files>, policy: Live<Policy>, seen: &[Seen]) -> Arc<InUse> {
-    let workspace = files.workspace().clone();
-    let readable: Readable = Arc::new(move |path| policy.now().may_show(path, &workspace));
+    let workspace = files.live_workspace().clone();
+    let readable: Readable = Arc::new(move |path| policy.now().may_show(path, &workspace.now()));
     Arc::new(InUse::new(files, readable, seen))
 }
 

@@ -108,6 +108,11 @@ fn denied(policy: &Policy) -> impl Iterator<Item = &FilePattern> {
     policy.denied_files().filter(|denied| !denied.writing).map(|denied| denied.pattern)
 }
 
+/// A rule denies reading the directory and everything in it.
+pub(crate) fn is_denied(policy: &Policy, folder: &Path) -> bool {
+    DeniedNames::new(denied(policy).cloned()).have(folder)
+}
+
 /// Nothing is kept of files that may not be read.
 fn denying(
     snapshots: Snapshots,

@@ -17,7 +17,7 @@ mod turns;
 mod worktrees;
 
 pub use calls::ChangingCall;
-pub(crate) use keeping::{keeping, levels, open_snapshots, remember, remember_denied};
+pub(crate) use keeping::{is_denied, keeping, levels, open_snapshots, remember, remember_denied};
 pub(crate) use news::UndoNews;
 pub use redo::redo;
 pub(crate) use rewind::rewind_open;

@@ -5,6 +5,7 @@ use crate::model::Thinking;
 use crate::permission::Mode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
@@ -14,6 +15,9 @@ pub struct Control {
     /// Rules that were set in the session, besides those from files and flags.
     #[serde(default, skip_serializing_if = "SessionRules::is_empty")]
     pub rules: SessionRules,
+    /// Directories that were added to the session, besides those it was opened with. Absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dirs: Vec<PathBuf>,
 }
 
 /// Rules such as `Read` or `Edit(./src/**)`, as they were written.

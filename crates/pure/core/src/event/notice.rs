@@ -105,6 +105,10 @@ pub enum Notice {
     SessionLog {
         text: String,
     },
+    /// A directory that was added to the session cannot be used any more.
+    Directory {
+        text: String,
+    },
     /// An unknown tool on the command line.
     UnknownTool {
         name: String,
@@ -174,6 +178,7 @@ impl Notice {
             Notice::MemoryByWords { .. } => "memory_by_words",
             Notice::MemoryLate => "memory_late",
             Notice::SessionLog { .. } => "session_log",
+            Notice::Directory { .. } => "directory",
             Notice::UnknownTool { .. } => "unknown_tool",
             Notice::Undo { .. } => "undo",
             Notice::SlowCall { .. } => "slow_call",

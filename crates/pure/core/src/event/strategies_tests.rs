@@ -192,7 +192,13 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
             |(mode, model, budget)| {
                 let (thinking, deny) = (Thinking::Budget(budget), vec!["Bash".to_owned()]);
                 let rules = SessionRules { deny, ..SessionRules::default() };
-                Event::ControlChanged(Control { mode, model, thinking, rules })
+                Event::ControlChanged(Control {
+                    mode,
+                    model,
+                    thinking,
+                    rules,
+                    dirs: vec!["/more".into()],
+                })
             }
         ),
         text().prop_map(|reason| Event::Closed { reason }),
@@ -249,6 +255,7 @@ pub(crate) fn notice() -> impl Strategy<Value = Notice> {
             Notice::Memory { text: text.clone() },
             Notice::MemoryByWords { text: text.clone() },
             Notice::SessionLog { text: text.clone() },
+            Notice::Directory { text: text.clone() },
             Notice::UnknownTool { name: text.clone() },
             Notice::Undo { text },
             Notice::NoCallMade,

@@ -60,7 +60,8 @@ pub fn notice(notice: &Notice) -> String {
         | Notice::Instructions { text }
         | Notice::Memory { text }
         | Notice::MemoryByWords { text }
-        | Notice::SessionLog { text } => text.clone(),
+        | Notice::SessionLog { text }
+        | Notice::Directory { text } => text.clone(),
     }
 }
 

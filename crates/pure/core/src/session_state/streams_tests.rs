@@ -279,6 +279,7 @@ pub(super) fn every_kind() -> Vec<Envelope> {
         model: "m".into(),
         thinking: Thinking::Budget(1_024),
         rules: Default::default(),
+        dirs: Vec::new(),
     };
     let question = |id: &str| Event::QuestionClosed { id: id.into(), end: QuestionEnd::Withdrawn };
     let root = [

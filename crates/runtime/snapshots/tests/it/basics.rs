@@ -1,7 +1,7 @@
 //! One thing after the other.
 
 use crate::support::{World, undo};
-use ostler_snapshots::{BUILD_FILES, Error, Fate, PruneRule, Snapshots, Why};
+use ostler_snapshots::{BUILD_FILES, Config, Error, Fate, PruneRule, Snapshots, Why};
 use std::fs;
 
 #[test]
@@ -149,7 +149,37 @@ fn a_further_root_is_taken_over_as_it_is() {
     let c = snapshots.take("gone").unwrap().id;
     undo(&snapshots, b, c);
     assert!(other.join("precious").exists());
-    assert_eq!(world.open().with_known_roots().unwrap().roots(), [other, world.root.clone()]);
+    let known = world.open().with_known_roots().unwrap().roots();
+    assert_eq!(*known, [other, world.root.clone()]);
+}
+
+/// The same while the store is open: one beside the root, and one around it.
+#[test]
+fn a_root_that_is_added_later_is_taken_over_as_it_is() {
+    let world = World::new();
+    let (other, deep) = (world.root.with_file_name("other"), world.root.join("deep"));
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("precious"), "x").unwrap();
+    world.put("deep/inside", "x");
+    let snapshots = Snapshots::open(Config { roots: vec![deep], ..world.config() }).unwrap();
+    let a = snapshots.take("one root").unwrap().id;
+    snapshots.add_roots(std::slice::from_ref(&other)).unwrap();
+    let b = snapshots.take("two roots").unwrap().id;
+    assert_eq!(snapshots.diff(a, b).unwrap(), []);
+    fs::remove_file(other.join("precious")).unwrap();
+    let c = snapshots.take("gone").unwrap().id;
+    undo(&snapshots, b, c);
+    assert!(other.join("precious").exists());
+    let beside = world.put("beside", "x");
+    snapshots.add_roots(std::slice::from_ref(&world.root)).unwrap();
+    assert_eq!(*snapshots.roots(), [other, world.root.clone()]);
+    let d = snapshots.take("above").unwrap().id;
+    fs::remove_file(&beside).unwrap();
+    fs::remove_file(world.root.join("deep/inside")).unwrap();
+    let e = snapshots.take("gone").unwrap().id;
+    undo(&snapshots, d, e);
+    assert!(beside.exists() && world.root.join("deep/inside").exists());
+    assert!(snapshots.add_roots(&["/".into()]).is_err());
 }
 
 #[test]

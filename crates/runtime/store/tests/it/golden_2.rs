@@ -92,6 +92,7 @@ fn summed_up() -> Vec<Entry> {
         model: ModelId::new("model-1"),
         thinking: Thinking::Auto,
         rules: SessionRules::default(),
+        dirs: Vec::new(),
     };
     vec![
         Entry::Opened {
@@ -277,6 +278,7 @@ fn room_made() -> Vec<Entry> {
             model: ModelId::new("model-2"),
             thinking: Thinking::Budget(2_000),
             rules: SessionRules::default(),
+            dirs: Vec::new(),
         }),
     ]
 }

@@ -113,6 +113,7 @@ fn talk(session: &SessionId) -> Vec<Entry> {
             model: ModelId::new("m"),
             thinking: Thinking::Budget(5),
             rules: Default::default(),
+            dirs: Vec::new(),
         }),
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::StreamRetry { attempt: 2 } },

@@ -31,7 +31,7 @@ impl<'a> DiskPlaces<'a> {
     /// where a change would fail.
     fn folder(&self, changes: &[String]) -> Option<PathBuf> {
         let mut at = self.files.resolve(".").ok()?;
-        let mut named = self.files.workspace().cwd.clone();
+        let mut named = self.files.cwd().to_path_buf();
         for change in changes {
             let change = self.with_home(change)?;
             at = self.files.resolve_from(&at, change.to_str()?).ok()?;
@@ -49,7 +49,8 @@ impl<'a> DiskPlaces<'a> {
     fn with_home(&self, path: &str) -> Option<PathBuf> {
         match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-                let home = &self.files.workspace().home;
+                let workspace = self.files.workspace();
+                let home = &workspace.home;
                 home.is_absolute().then(|| home.join(rest.trim_start_matches('/')))
             }
             Some(_) => None,
@@ -90,7 +91,7 @@ impl<'a> DiskPlaces<'a> {
 
     /// The outer none: it is not a plain one. The inner: there is none, and git will say so.
     fn repository(&self, at: &Path) -> Option<Option<PathBuf>> {
-        git::repository(at, self.files.workspace()).ok()
+        git::repository(at, &self.files.workspace()).ok()
     }
 }
 

@@ -16,9 +16,10 @@ impl Confinement {
         if !terms.only_reads {
             return programs.map(|found| Bounds { programs: Some(found), ..Bounds::default() });
         }
-        let look = || programs::directories(terms.path, |path| self.workspace.contains(path));
+        let reach = self.reach();
+        let look = || programs::directories(terms.path, |path| reach.workspace.contains(path));
         let search_path = match programs {
-            Some(_) => self.program_directories.get_or_init(look).clone(),
+            Some(_) => reach.program_directories.get_or_init(look).clone(),
             None => Vec::new(),
         };
         let reads = terms.proof.map(|proof| reads_in(proof, &search_path)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Deny rules on files, enforced by the sandbox: whether it can, and what it then hides and write-protects.
 
-use super::denied_files::{Areas, DeniedPaths, DenyRules};
-use super::{Confinement, Terms, folders};
+use super::denied_files::{DeniedPaths, DenyRules};
+use super::{Confinement, Terms};
 use ostler_core::permission::{Access, Commands, Denials, PathScope, Policy};
 use ostler_exec::Sandbox;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Confinement {
         if denied.is_empty() || !self.options.enabled || lifted {
             return Denials::Decision;
         }
-        let found = denied.look(self.areas());
+        let found = denied.look(self.reach().areas(&self.options));
         match self.unenforced(&found, commands.only_reads()) {
             Some(why) => Denials::Unenforced(why),
             None => Denials::Kernel { tracked: found.tracked },
@@ -38,7 +38,7 @@ impl Confinement {
     /// # Errors
     /// In words, if that is not possible and nobody was asked about it.
     pub(super) fn denied_for(&self, terms: Terms<'_>) -> Result<Arc<DeniedPaths>, String> {
-        let found = self.denied.now().look(self.areas());
+        let found = self.denied.now().look(self.reach().areas(&self.options));
         match self.unenforced(&found, terms.only_reads) {
             None => Ok(found),
             Some(why) if !terms.accepts_gaps => Err(why),
@@ -52,11 +52,12 @@ impl Confinement {
             return found.gap.clone();
         }
         let layers = self.layers();
-        let is_part =
-            |path: &PathBuf| !self.areas().writable.iter().any(|root| root.starts_with(path));
+        let reach = self.reach();
+        let writable = &reach.areas(&self.options).writable;
+        let is_part = |path: &PathBuf| !writable.iter().any(|root| root.starts_with(path));
         match () {
             () if found.is_empty() => None,
-            () if self.workspace.roots.iter().any(|root| root.parent().is_none()) => Some(
+            () if reach.is_whole_disk() => Some(
                 "the workspace is the whole disk, so deny rules on files cannot be enforced".into(),
             ),
             () if layers.bubblewrap => None,
@@ -77,26 +78,6 @@ impl Confinement {
         }
     }
 
-    /// The directories in which denied files are searched for.
-    fn areas(&self) -> &Areas {
-        self.areas.get_or_init(|| {
-            let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
-            let (options, home) = (&self.options, self.home());
-            let around = self.around();
-            let git = around.iter().map(|around| around.git.clone()).collect();
-            let tops = around.iter().filter_map(|around| around.top.clone()).collect();
-            let tools = self
-                .readable
-                .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
-            Areas {
-                writable: [self.workspace.roots.clone(), git, real(&options.allow_write)].concat(),
-                readable: [real(&options.allow_read), tops].concat(),
-                caches: [tools.clone(), self.workspace.readable.clone()].concat(),
-                home,
-            }
-        })
-    }
-
     /// A file is also judged by the name that a deny rule covers, if it is another name (hard link) of it.
     pub(crate) fn with_first_names(&self, access: Access) -> Access {
         let denied = self.denied.now();
@@ -111,7 +92,7 @@ impl Confinement {
         if !access.reads.iter().chain(&access.writes).any(is_shared) {
             return access;
         }
-        let found = denied.look(self.areas());
+        let found = denied.look(self.reach().areas(&self.options));
         let first = |scope: &PathScope| denied.first_name(scope.path()).map(PathScope::File);
         let more = |scopes: &[PathScope]| scopes.iter().filter_map(first).collect::<Vec<_>>();
         let (reads, writes) = (more(&access.reads), more(&access.writes));

@@ -73,7 +73,7 @@ impl Confinement {
 
     fn written_file(&self, path: PathBuf, judged: &Access) -> Option<WrittenFile> {
         let in_git = path.components().any(|part| part.as_os_str() == ".git");
-        if in_git || !self.workspace.contains(&path) {
+        if in_git || !self.workspace.now().contains(&path) {
             return None;
         }
         match std::fs::symlink_metadata(&path) {

@@ -87,8 +87,8 @@ impl Confinement {
             return None;
         }
         let since = i64::try_from(since()).unwrap_or(i64::MAX);
-        let roots = &self.workspace.roots;
-        let parts = self.parts();
+        let reach = self.reach();
+        let (roots, parts) = (&reach.workspace.roots, reach.parts());
         // One that is inert could be brought back to life: it does not count as known.
         let alive = parts.repositories.iter().filter(|folder| is_repository(folder));
         let worktrees = alive.clone().flat_map(|folder| {
@@ -109,12 +109,12 @@ impl Confinement {
         };
         let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
         Some(Inspection {
-            workspace: self.workspace.clone(),
+            workspace: reach.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
             known,
             frozen,
             judged: terms.writes.to_vec(),
-            before: walks.then(|| Inspection::walk(&self.workspace)),
+            before: walks.then(|| Inspection::walk(&reach.workspace)),
             since,
             by_git: terms.git,
             quarantines: !terms.lifted,

@@ -51,7 +51,7 @@ impl Confinement {
         if !enabled {
             return ProcessLimits::default();
         }
-        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
+        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.now().cwd))
     }
 
     /// Why a command was stopped, if it was for one of its limits.

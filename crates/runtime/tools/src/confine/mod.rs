@@ -14,27 +14,31 @@ mod inspection;
 mod limits;
 mod missing_layers;
 mod programs;
+mod reach;
 mod rebase;
 mod repository;
 mod temp_directory;
 mod traces;
 
+use crate::bash::CommandVariables;
 pub use confined_command::ConfinedCommand;
-use denied_files::{Areas, DeniedPaths, DenyRules};
+use denied_files::{DeniedPaths, DenyRules};
 pub use exact_writes::ExactWrites;
-use git_parts::{Around, GitParts};
 use guard::Guard;
 pub use inspection::{Inspection, SeenTraces};
 pub use limits::LimitOptions;
 pub use missing_layers::Missing;
-use ostler_core::permission::{Access, Commands, Denials, Hold, Live, PathScope, Workspace};
+use ostler_core::permission::{
+    Access, Commands, Denials, Derived, Hold, Live, PathScope, Workspace,
+};
 use ostler_exec::{AvailableLayers, Command, Executor, Layers, ProcessLimits, Sandbox};
 pub use programs::helpers;
+use reach::Reach;
 use rebase::Rebases;
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use temp_directory::OwnedTemp;
 use tempfile::TempDir;
 
@@ -74,21 +78,14 @@ impl Default for ConfineOptions {
 pub struct Confinement {
     executor: Executor,
     options: ConfineOptions,
-    workspace: Workspace,
-    readable: OnceLock<Vec<PathBuf>>,
-    environment: Vec<(OsString, OsString)>,
+    workspace: Live<Workspace>,
+    environment: Live<CommandVariables>,
+    reach: Derived<Workspace, Derived<CommandVariables, Reach>>,
     found: OnceLock<AvailableLayers>,
     temp: OnceLock<Result<OwnedTemp, String>>,
-    /// The parts of repositories that make git run programs; none: to be looked for.
-    parts: Mutex<Option<Arc<GitParts>>>,
-    /// Repositories that roots are part of.
-    around: OnceLock<Vec<Around>>,
     limits: OnceLock<ProcessLimits>,
-    /// Where the programs of proved commands lie.
-    program_directories: OnceLock<Vec<PathBuf>>,
-    /// The files that deny rules cover, and where they are searched for.
+    /// The files that deny rules cover.
     denied: Live<DenyRules>,
-    areas: OnceLock<Areas>,
 }
 
 /// What a call is run with.
@@ -132,23 +129,20 @@ impl Confinement {
     pub fn new(
         executor: Executor,
         options: ConfineOptions,
-        workspace: Workspace,
-        environment: Vec<(OsString, OsString)>,
+        workspace: impl Into<Live<Workspace>>,
+        environment: impl Into<Live<CommandVariables>>,
     ) -> Self {
+        let workspace = workspace.into();
         Confinement {
             executor,
             options,
+            reach: Derived::new(workspace.clone()),
             workspace,
-            readable: OnceLock::new(),
-            environment,
+            environment: environment.into(),
             found: OnceLock::new(),
             temp: OnceLock::new(),
-            parts: Mutex::default(),
-            around: OnceLock::new(),
             limits: OnceLock::new(),
-            program_directories: OnceLock::new(),
             denied: Live::default(),
-            areas: OnceLock::new(),
         }
     }
 
@@ -221,9 +215,8 @@ impl Confinement {
     /// What is not held on this machine; none if everything is.
     pub fn missing(&self) -> Option<Missing> {
         let Layers { landlock, seccomp, bubblewrap } = self.layers();
-        let whole = |root: &PathBuf| root.parent().is_none();
         match () {
-            () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
+            () if self.reach().is_whole_disk() => Some(Missing::Whole),
             () if bubblewrap && seccomp => None,
             () if landlock && seccomp => Some(Missing::Bubblewrap(self.bubblewrap_fault())),
             () => Some(Missing::Floor),
@@ -274,18 +267,19 @@ impl Confinement {
         }
         let layers = self.layers();
         let denied = self.denied_for(terms)?;
-        if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
+        let reach = self.reach();
+        if reach.is_whole_disk() {
             return Ok(nothing);
         }
         let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
-        let is_listable = denied.suits_landlock() && !self.hides_in_a_root();
+        let is_listable = denied.suits_landlock() && !reach.hides_in_a_root(&self.options);
         if only_reads && (is_listable || !layers.bubblewrap) {
             return self.reading(terms, &denied);
         }
         let written =
             |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
         let is_setting = |part: &&PathBuf| part.file_name().is_some_and(|name| name == "config");
-        let all = self.parts();
+        let all = reach.parts();
         let rebases = Rebases::of(&all.repositories, terms.git);
         let fixed = all.fixed.iter().chain(&rebases.fixed);
         let parts: Vec<PathBuf> = fixed.filter(|part| !written(part)).cloned().collect();
@@ -345,13 +339,9 @@ impl Confinement {
         network: bool,
         layers: Layers,
     ) -> Result<Sandbox, String> {
-        let Workspace { roots, ours, .. } = &self.workspace;
-        let options = &self.options;
-        let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
-        let home = self.home();
-        let readable = self
-            .readable
-            .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
+        let reach = self.reach();
+        let Workspace { roots, ours, readable, .. } = &reach.workspace;
+        let (options, home) = (&self.options, reach.home());
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
             homes.push(home.clone());
@@ -359,11 +349,11 @@ impl Confinement {
         homes.dedup();
         let mut hidden = folders::hidden(&home, ours);
         hidden.extend(options.deny_read.iter().cloned());
-        let around = self.around();
+        let around = reach.around();
         let git = around.iter().map(|around| around.git.clone()).collect();
         let mut sandbox = Sandbox {
-            writable: [roots.clone(), git, real(&options.allow_write)].concat(),
-            readable: [readable.clone(), real(&options.allow_read)].concat(),
+            writable: [roots.clone(), git, reach.real(&options.allow_write)].concat(),
+            readable: [reach.readable(), &reach.real(&options.allow_read)].concat(),
             homes,
             hidden,
             frozen,
@@ -372,35 +362,10 @@ impl Confinement {
             layers,
             bounds: None,
         };
-        sandbox.readable.extend(self.workspace.readable.iter().cloned());
+        sandbox.readable.extend(readable.iter().cloned());
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
         Ok(sandbox)
-    }
-
-    /// A directory inside a root is hidden: with Landlock alone those around it could not be listed.
-    fn hides_in_a_root(&self) -> bool {
-        let roots = &self.workspace.roots;
-        let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let is_hidden = |path: &PathBuf| is_inside(path) && path.is_dir();
-        let home = self.home();
-        // Every command asks this. What is secret in a home can only be inside a root if one of them contains the other.
-        let may_hold = |root: &PathBuf| root.starts_with(&home) || home.starts_with(root);
-        let secrets =
-            roots.iter().any(may_hold) && folders::secrets(&home).any(|path| is_hidden(&path));
-        secrets || self.workspace.ours.iter().chain(&self.options.deny_read).any(is_hidden)
-    }
-
-    fn home(&self) -> PathBuf {
-        let home = &self.workspace.home;
-        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
-        home.canonicalize().unwrap_or(home)
-    }
-
-    /// Where programs look for their settings if nobody said whose home it is.
-    fn home_of_commands(&self) -> PathBuf {
-        let home = self.environment.iter().find(|(name, _)| name == "HOME");
-        home.map(|(_, value)| PathBuf::from(value)).unwrap_or_default()
     }
 
     /// Puts a command into the sandbox, with its temporary files and caches in the private directory.
@@ -417,40 +382,6 @@ impl Confinement {
             Ok(folder) => Ok(folder.path()),
             Err(why) => Err(format!("cannot create a private temporary directory in {why}")),
         }
-    }
-
-    fn parts(&self) -> Arc<GitParts> {
-        let around: Vec<PathBuf> = self.around().iter().map(|around| around.git.clone()).collect();
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = || Arc::new(git_parts::of(&self.workspace.roots, &around, &self.home()));
-        Arc::clone(parts.get_or_insert_with(look))
-    }
-
-    /// New repositories came to be: they are looked for again before the next command.
-    pub fn forget_repositories(&self) {
-        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// The directories of repositories that the workspace is part of and that lie outside, as far as commands may
-    /// change them: of a linked worktree, or of the directory above.
-    pub fn repositories_around(&self) -> Vec<PathBuf> {
-        let is_writable =
-            |git: &PathBuf| rustix::fs::access(git, rustix::fs::Access::WRITE_OK).is_ok();
-        let around = self.around().iter().map(|around| around.git.clone());
-        around.filter(is_writable).collect()
-    }
-
-    fn around(&self) -> &[Around] {
-        self.around.get_or_init(|| {
-            let home = self.home();
-            // A repository of the whole home directory would open all of it.
-            let is_part = |around: &Around| {
-                !around.top.as_ref().is_some_and(|top| home.starts_with(top))
-                    && !home.starts_with(&around.git)
-            };
-            let found = self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
-            found.filter(is_part).collect()
-        })
     }
 }
 

@@ -237,7 +237,7 @@ fn a_worktree_counts_as_known_once_it_is_protected() {
 
 fn denying(layers: [bool; 3], root: &Path, rules: &[&str]) -> Confinement {
     let confinement = confinement(ConfineOptions::default(), layers, root);
-    let parse = |rule: &&str| Rule::parse(rule, &confinement.workspace).unwrap();
+    let parse = |rule: &&str| Rule::parse(rule, &confinement.workspace.now()).unwrap();
     let deny = rules.iter().map(parse).collect();
     confinement.denying(&Policy { deny, ..Policy::default() })
 }

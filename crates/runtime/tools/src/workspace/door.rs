@@ -1,13 +1,15 @@
-//! Opens what a path names, from descriptors held since the start. The path is free of links; if one stands on it all
+//! Opens what a path names, from descriptors held since the session got its directories. The path is free of links; if one stands on it all
 //! the same, somebody put it there after the path was judged, and nothing is opened.
 
 use super::error::FileError;
+use ostler_core::permission::Live;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const FOLDER: OFlags =
@@ -17,15 +19,27 @@ const FOLDER: OFlags =
 const PROC: u64 = 0x9fa0;
 
 pub struct Door {
-    roots: Vec<WorkspaceRoot>,
-    slash: Option<OwnedFd>,
+    roots: Live<Vec<WorkspaceRoot>>,
+    slash: Option<Arc<OwnedFd>>,
     /// The kernel has no `openat2`, or a filter refuses it: each name is opened by itself, with the same meaning.
     by_hand: AtomicBool,
 }
 
+#[derive(Clone)]
 struct WorkspaceRoot {
     path: PathBuf,
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
+}
+
+impl WorkspaceRoot {
+    fn open(path: &Path) -> Option<Self> {
+        path.parent()?;
+        Some(WorkspaceRoot { folder: open_folder(path)?, path: path.to_path_buf() })
+    }
+}
+
+fn open_folder(path: &Path) -> Option<Arc<OwnedFd>> {
+    fs::open(path, FOLDER, Mode::empty()).ok().map(Arc::new)
 }
 
 /// A directory that is held, and a name in it.
@@ -53,16 +67,21 @@ impl PathSight {
 impl Door {
     /// A root that is not there, or is `/` itself, has no descriptor: what is below it is reached like anything else.
     pub fn new(roots: &[PathBuf]) -> Self {
-        let open = |path: &Path| fs::open(path, FOLDER, Mode::empty()).ok();
-        let root = |path: &PathBuf| {
-            path.parent()?;
-            Some(WorkspaceRoot { folder: open(path)?, path: path.clone() })
-        };
+        let roots: Vec<_> = roots.iter().filter_map(|root| WorkspaceRoot::open(root)).collect();
         Door {
-            roots: roots.iter().filter_map(root).collect(),
-            slash: open(Path::new("/")),
+            roots: roots.into(),
+            slash: open_folder(Path::new("/")),
             by_hand: AtomicBool::new(false),
         }
+    }
+
+    /// One more root. Those that are held stay as they are.
+    pub fn add_root(&self, path: &Path) {
+        let Some(root) = WorkspaceRoot::open(path) else { return };
+        self.roots.update(|roots| match roots.iter().any(|other| other.path == root.path) {
+            true => roots.clone(),
+            false => [roots.as_slice(), &[root]].concat(),
+        });
     }
 
     #[cfg(test)]
@@ -72,8 +91,12 @@ impl Door {
     }
 
     /// The roots that are held.
-    pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().map(|root| root.path.as_path())
+    pub fn roots(&self) -> Vec<PathBuf> {
+        self.roots.now().iter().map(|root| root.path.clone()).collect()
+    }
+
+    pub fn is_root(&self, path: &Path) -> bool {
+        self.roots.now().iter().any(|root| root.path == path)
     }
 
     /// Opens the object at the path. A link at its end is an error, too, unless only the link itself is wanted.
@@ -99,21 +122,21 @@ impl Door {
             let resolve =
                 ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-            match fs::openat2(base, below, flags, Mode::empty(), resolve) {
+            match fs::openat2(&base, below, flags, Mode::empty(), resolve) {
                 Err(Errno::NOSYS) => self.by_hand.store(true, Ordering::Relaxed),
                 // A filter's refusal looks like the file's own; and a race is not worth an error.
                 Err(Errno::PERM | Errno::AGAIN) => {}
                 other => return other,
             }
         }
-        open_by_hand(base, below, flags)
+        open_by_hand(base.as_fd(), below, flags)
     }
 
     /// What stands at the path. A link is not followed.
     pub fn look(&self, path: &Path) -> Result<PathSight, Errno> {
         let (base, below) = self.base(path)?;
         if below.as_os_str().is_empty() {
-            return Ok(PathSight { stat: fs::fstat(base)?, target: None });
+            return Ok(PathSight { stat: fs::fstat(&base)?, target: None });
         }
         seen(&self.open_as_told(path, OFlags::PATH)?)
     }
@@ -141,7 +164,7 @@ impl Door {
         }
         let (base, below) = self.base(parent).map_err(fail("look at"))?;
         let mut parents = Parents::default();
-        let mut folder = fs::openat(base, ".", FOLDER, Mode::empty()).map_err(fail("look at"))?;
+        let mut folder = fs::openat(&base, ".", FOLDER, Mode::empty()).map_err(fail("look at"))?;
         for name in below.iter() {
             folder = match step(folder.as_fd(), name) {
                 Err(Errno::NOENT) => {
@@ -163,24 +186,24 @@ impl Door {
     }
 
     fn split<'a>(&self, path: &'a Path) -> Result<(&'a Path, &'a OsStr), Errno> {
-        let is_root = self.roots.iter().any(|root| root.path == path);
         match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) if !is_root => Ok((parent, name)),
+            (Some(parent), Some(name)) if !self.is_root(path) => Ok((parent, name)),
             _ => Err(Errno::ISDIR),
         }
     }
 
-    fn base<'a>(&self, path: &'a Path) -> Result<(BorrowedFd<'_>, &'a Path), Errno> {
+    fn base<'a>(&self, path: &'a Path) -> Result<(Arc<OwnedFd>, &'a Path), Errno> {
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(Errno::INVAL);
         }
         let below = |root: &'_ WorkspaceRoot| path.strip_prefix(&root.path).ok();
-        let inside = self.roots.iter().filter_map(|root| Some((root, below(root)?)));
+        let roots = self.roots.now();
+        let inside = roots.iter().filter_map(|root| Some((root, below(root)?)));
         if let Some((root, below)) = inside.max_by_key(|(root, _)| root.path.as_os_str().len()) {
-            return Ok((root.folder.as_fd(), below));
+            return Ok((Arc::clone(&root.folder), below));
         }
         let below = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
-        Ok((self.slash.as_ref().ok_or(Errno::NOENT)?.as_fd(), below))
+        Ok((self.slash.clone().ok_or(Errno::NOENT)?, below))
     }
 }
 

@@ -8,7 +8,7 @@ use super::seen_files::SeenFiles;
 use super::snapshots::UndoLevels;
 use super::{path_suggestion, resolve};
 use crate::text::{sha256, show};
-use ostler_core::permission::{PathScope, Workspace};
+use ostler_core::permission::{Live, PathScope, Workspace};
 use ostler_core::ports::ToolContext;
 use ostler_core::session::Snapshot;
 use ostler_core::tool::Seen;
@@ -18,7 +18,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// The largest file the tools change: its content is held in memory and kept as a blob.
 pub const MAX_CHANGE: u64 = 16 << 20;
@@ -28,7 +28,9 @@ pub const MAX_CHANGE: u64 = 16 << 20;
 /// A path is judged in the form that [`Files::resolve`] gives it: absolute and free of links. It is used through the
 /// descriptors of the roots, and then a link on it is an error, so what was judged is what is used.
 pub struct Files {
-    workspace: Workspace,
+    /// It stays the same, whatever directories are added.
+    cwd: PathBuf,
+    workspace: Live<Workspace>,
     pub(super) door: Door,
     pub(super) ledger: SeenFiles,
     pub(super) kept: SeenContents,
@@ -48,9 +50,16 @@ pub struct FileContent {
 
 impl Files {
     /// Opens the roots. `seen` and `snapshots` are what the session's log knows, oldest first.
-    pub fn new(workspace: Workspace, seen: Vec<Seen>, snapshots: Vec<Snapshot>) -> Self {
+    pub fn new(
+        workspace: impl Into<Live<Workspace>>,
+        seen: Vec<Seen>,
+        snapshots: Vec<Snapshot>,
+    ) -> Self {
+        let workspace = workspace.into();
+        let now = workspace.now();
         Files {
-            door: Door::new(&workspace.roots),
+            door: Door::new(&now.roots),
+            cwd: now.cwd.clone(),
             workspace,
             ledger: SeenFiles::new(seen),
             kept: SeenContents::default(),
@@ -69,13 +78,27 @@ impl Files {
         self.ledger.go_back(seen);
     }
 
-    pub fn workspace(&self) -> &Workspace {
+    /// As it is now: directories can be added.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.now()
+    }
+
+    pub fn live_workspace(&self) -> &Live<Workspace> {
         &self.workspace
+    }
+
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Holds one more root, before the workspace has it.
+    pub fn add_root(&self, root: &Path) {
+        self.door.add_root(root);
     }
 
     /// Where the text leads, relative to the working directory, with links resolved as far as they exist.
     pub fn resolve(&self, text: &str) -> Result<PathBuf, FileError> {
-        self.resolve_from(&self.workspace.cwd, text)
+        self.resolve_from(&self.cwd, text)
     }
 
     /// The same, relative to another directory, which is absolute.
@@ -87,7 +110,7 @@ impl Files {
     /// file.
     pub fn resolve_for_writing(&self, text: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(text)?;
-        match path.parent().is_none() || self.workspace.roots.contains(&path) {
+        match path.parent().is_none() || self.workspace().roots.contains(&path) {
             true => Err(FileError::NotAFile { path, kind: FileErrorKind::Folder }),
             false => Ok(path),
         }
@@ -116,7 +139,7 @@ impl Files {
 
     /// The path as a reader knows it: relative to the working directory where that is shorter.
     pub fn name(&self, path: &Path) -> String {
-        match path.strip_prefix(&self.workspace.cwd) {
+        match path.strip_prefix(&self.cwd) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
             Ok(inside) => show(inside),
             Err(_) => show(path),
@@ -125,7 +148,7 @@ impl Files {
 
     /// The same in a sentence about a directory.
     pub fn place(&self, folder: &Path) -> String {
-        if folder == self.workspace.cwd { "the workspace folder".into() } else { self.name(folder) }
+        if folder == self.cwd { "the workspace folder".into() } else { self.name(folder) }
     }
 
     /// How a path that does not exist was most likely meant.

@@ -123,11 +123,12 @@ impl LinkWalk<'_> {
                     .zip(&self.todo)
                     .all(|(a, b)| matches!(b, PathPart::Name(b) if a == b))
         };
-        let roots = self.door.roots().map(|root| (root, names(root)));
+        let roots = self.door.roots();
+        let roots = roots.iter().map(|root| (root, names(root)));
         let longest = roots.filter(|(_, names)| begins(names)).max_by_key(|(_, names)| names.len());
         match longest {
             Some((root, names)) => {
-                self.out = root.to_path_buf();
+                self.out.clone_from(root);
                 self.todo.drain(..names.len());
             }
             None => self.out = PathBuf::from("/"),
@@ -167,7 +168,7 @@ impl LinkWalk<'_> {
 
     /// What stands at `next`, which is this name in the directory at `out`.
     fn look(&mut self, next: &Path, name: &OsStr) -> Result<(OwnedFd, PathSight), Errno> {
-        if self.door.roots().any(|root| root == next) {
+        if self.door.is_root(next) {
             return Ok((self.door.folder(next)?, self.door.look(next)?));
         }
         if self.folder.is_none() {

@@ -54,7 +54,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             match Local::of(&prompt.text()) {
                 Some(Local::Context) => local::print(&session.context(), args.output_format),
                 Some(Local::Cost) => {
-                    let (cwd, id) = (&session.workspace().cwd, session.id());
+                    let (cwd, id) = (&session.workspace().cwd.clone(), session.id());
                     let lines = cost::of_session(environment.home()?, cwd, id, budgets)?;
                     output.local(&lines.join("\n")).map(|()| Code::Done)
                 }

@@ -98,6 +98,12 @@ impl Talk {
         }
     }
 
+    /// As `kill -9` does, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub fn is_on_terminal(&self) -> bool {
         self.terminal.is_some()
     }

@@ -9,6 +9,7 @@ use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
 use ostler::{Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use std::path::PathBuf;
 
 const HELP: &str = "\
 /clear            start a new session
@@ -20,6 +21,7 @@ const HELP: &str = "\
 /rewind [TURN]    list the turns, or restore files and conversation to before one
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
+/add-dir [PATH]   list the directories the agent works in, or add one
 /permissions      list the rules in effect
 /memory [WORDS]   list or search memories
 /skills           list the skills
@@ -89,7 +91,7 @@ impl Conversation<'_> {
             "" => return Ok(Vec::new()),
             "/queue" => self.session.send(Input::Prompt(Prompt::typed(rest)))?,
             "/compact" => self.session.send(Input::Compact { focus: focus(rest) })?,
-            "/mode" | "/model" | "/help" | "/context" | "/cost" => {
+            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" => {
                 return self.looked_up(command, rest).map(Option::unwrap_or_default);
             }
             _ if command.starts_with('/') => {
@@ -127,6 +129,7 @@ impl Conversation<'_> {
             "/context" => local::table(&self.session.context()),
             "/mode" => vec![self.mode(rest)?],
             "/model" => vec![self.model(rest)?],
+            "/add-dir" => self.add_directory(rest)?,
             _ => return Ok(None),
         }))
     }
@@ -149,13 +152,28 @@ impl Conversation<'_> {
         Ok(format!("model: {}", visible(self.session.model().as_str())))
     }
 
+    fn add_directory(&self, path: &str) -> Result<Vec<String>> {
+        if !path.is_empty() {
+            let path = match path.strip_prefix("~/") {
+                Some(below) => self.session.workspace().home.join(below),
+                None => path.into(),
+            };
+            self.session.send(Input::AddDirs(vec![path]))?;
+        }
+        let (used, added) = (self.session.workspace(), self.session.control().dirs);
+        let later = added.iter().filter(|folder| !used.roots.contains(folder));
+        let shown = |folder: &PathBuf| visible(&folder.display().to_string()).to_string();
+        let later = later.map(|folder| format!("{} (from the next request on)", shown(folder)));
+        Ok(used.roots.iter().map(shown).chain(later).collect())
+    }
+
     fn sessions(&self) -> Result<Vec<ostler::SessionInfo>> {
         let home = self.environment.home()?;
         Ok(ostler::list_sessions(&home, &self.session.workspace().cwd)?)
     }
 
     fn cost(&self) -> Result<Vec<String>> {
-        let (cwd, session) = (&self.session.workspace().cwd, self.session.id());
+        let (cwd, session) = (&self.session.workspace().cwd.clone(), self.session.id());
         let budgets = self.host.options().budgets;
         cost::of_session(self.environment.home()?, cwd, session, budgets)
     }

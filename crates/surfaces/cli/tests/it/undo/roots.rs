@@ -1,6 +1,7 @@
 //! Directories beside the working directory: added ones, and those in which a session is resumed.
 
 use super::undone;
+use crate::repl::start;
 use crate::support::{Ran, World, finish};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -79,4 +80,33 @@ fn what_was_done_elsewhere_is_undone_there() {
         assert_eq!(ran.code, Some(0), "{first}: {} {}", ran.stdout, ran.stderr);
         assert!(one.join("made").exists() && !two.join("made").exists(), "{first}: {}", ran.stdout);
     }
+}
+
+/// A directory is added to a line session, which is killed: the resumed one works there, and undo covers it.
+#[test]
+fn a_directory_that_was_added_to_a_killed_session_is_covered() {
+    let base = World::new(Script::new().answer(text("unused")).forever());
+    let other = base.project().with_file_name("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("old"), "one\n").unwrap();
+    let change = format!("echo two >> {}", other.join("old").display());
+    let script = Script::new().answer(text("hello")).answer(bash(&change)).answer(text("done"));
+    let world = World::new(script);
+    let mut talk = start(&world, false, &["--permission-mode", "bypassPermissions"]);
+    talk.expect("> ");
+    talk.send_line("hi");
+    talk.expect("hello");
+    talk.expect("> ");
+    talk.send_line("/add-dir /no/such/place");
+    talk.expect("cannot work in /no/such/place: ");
+    talk.send_line(&format!("/add-dir {}", other.display()));
+    talk.expect(&format!("{}\n", other.display()));
+    talk.kill();
+    let resume = ["-p", "go", "--continue", "--permission-mode", "bypassPermissions"];
+    let ran = world.run(&resume);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(other.join("old")).unwrap(), "one\ntwo\n", "{}", ran.stdout);
+    let (ran, said) = undone(&world, &[]);
+    assert_eq!(ran.code, Some(0), "{said:#}");
+    assert_eq!(fs::read_to_string(other.join("old")).unwrap(), "one\n", "{said:#}");
 }
