@@ -1,7 +1,7 @@
 //! Everything a surface can ask of a session.
 
 use crate::error::Error;
-use crate::session_rewind::Rewind;
+use crate::session_rewind::{Rewind, Undo};
 use crate::undo::Undone;
 use ostler_core::event::SessionRules;
 use ostler_core::ids::{InboundId, QuestionId};
@@ -48,6 +48,8 @@ pub enum Input {
     AddDirs(Vec<PathBuf>),
     /// Goes back to before a turn. Only while no turn runs.
     Rewind(Rewind),
+    /// Takes back what calls changed in files, or redoes that. Only while no turn runs.
+    Undo(Undo),
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
     Compact {
         focus: Option<String>,
@@ -65,6 +67,8 @@ pub enum InputReceipt {
     Interrupted { queued: Vec<QueuedItem> },
     /// What was done to files, or would be; none: no file was changed since.
     Rewound(Option<Box<Undone>>),
+    /// The same for an undo or a redo.
+    Undone(Box<Undone>),
 }
 
 /// Why an input was not taken. Nothing has changed.
@@ -81,7 +85,7 @@ pub enum InputRefused {
     #[error("a turn runs; wait for its end, or interrupt it")]
     TurnRuns,
     #[error("{0}")]
-    Rewind(String),
+    Undo(String),
     #[error("{0}")]
     Rules(String),
     #[error("{0}")]
@@ -96,7 +100,7 @@ impl InputRefused {
     pub(crate) fn of(error: Error) -> Self {
         match error {
             Error::Store(error) => InputRefused::Store(error),
-            other => InputRefused::Rewind(other.to_string()),
+            other => InputRefused::Undo(other.to_string()),
         }
     }
 }

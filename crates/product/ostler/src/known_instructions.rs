@@ -9,29 +9,35 @@ use std::path::{Path, PathBuf};
 
 const FORM: &str = include_str!("../../../../prompts/instructions.md").trim_ascii();
 const GONE: &str = include_str!("../../../../prompts/reminders/instructions-gone.md").trim_ascii();
-/// The wording that earlier versions wrote into conversations. A file they withdrew is not withdrawn again.
-const GONE_IN_OLD_SESSIONS: &str = "This file is gone, or no longer part of the instructions: what it said before does not hold any more.";
+/// How the tag says that a file was withdrawn.
+const WITHDRAWN: &str = " status=\"withdrawn\"";
+/// What stands in conversations of earlier versions, whose tag did not say it. A file they withdrew is not withdrawn again.
+const GONE_IN_OLD_SESSIONS: [&str; 2] = [
+    "This file is gone, or no longer part of the instructions: what it said before does not hold any more.",
+    "This file was deleted or is no longer part of the instructions: what it said before no longer applies.",
+];
 const NO_ROOM: &str =
     include_str!("../../../../prompts/reminders/instructions-no-room.md").trim_ascii();
 
 pub(crate) fn rendered(file: &File) -> String {
-    form(&file.path, file.kind, &enclosed(file.text.trim()))
+    form(&file.path, file.kind, "", &enclosed(file.text.trim()))
 }
 
 /// Tells the model that the file no longer applies.
 pub(crate) fn withdrawal(path: &Path, kind: InstructionKind) -> String {
-    form(path, kind, GONE)
+    form(path, kind, WITHDRAWN, GONE)
 }
 
 pub(crate) fn no_room(file: &Omitted) -> String {
     let print = format!("{:08x}", file.print);
     let text = NO_ROOM.replace("{bytes}", &file.bytes.to_string()).replace("{print}", &print);
-    form(&file.path, file.kind, &text)
+    form(&file.path, file.kind, "", &text)
 }
 
-fn form(path: &Path, kind: InstructionKind, text: &str) -> String {
+fn form(path: &Path, kind: InstructionKind, status: &str, text: &str) -> String {
     let path = attribute(&path.display().to_string());
-    FORM.replace("{path}", &path).replace("{from}", kind.words()).replace("{text}", text)
+    let form = FORM.replace("{path}", &path).replace("{from}", kind.words());
+    form.replace("{status}", status).replace("{text}", text)
 }
 
 /// A name cannot end the attribute that it stands in.
@@ -62,10 +68,18 @@ fn path_of(attribute: &str) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+#[derive(Clone, Copy)]
+struct KnownFile<'a> {
+    kind: InstructionKind,
+    /// The whole block.
+    text: &'a str,
+    withdrawn: bool,
+}
+
 /// The instruction files that the conversation already contains, each in its newest version.
 #[derive(Default)]
 pub(crate) struct KnownInstructions<'a> {
-    last: HashMap<PathBuf, (InstructionKind, &'a str)>,
+    last: HashMap<PathBuf, KnownFile<'a>>,
     /// In the order of their first appearance.
     order: Vec<PathBuf>,
     /// The size of all of them, older versions included.
@@ -79,14 +93,15 @@ impl<'a> KnownInstructions<'a> {
             let Block::Text { text, meta: true } = block else { continue };
             let Some(rest) = text.strip_prefix("<instructions path=\"") else { continue };
             let Some((path, rest)) = rest.split_once("\" from=\"") else { continue };
-            let kind = rest
-                .split('"')
-                .next()
-                .and_then(InstructionKind::of_words)
-                .unwrap_or(InstructionKind::Nested);
+            let (from, rest) = rest.split_once('"').unwrap_or((rest, ""));
+            let kind = InstructionKind::of_words(from).unwrap_or(InstructionKind::Nested);
             let path = path_of(path);
+            let old =
+                || GONE_IN_OLD_SESSIONS.iter().any(|gone| *text == form(&path, kind, "", gone));
+            let withdrawn = rest.starts_with(WITHDRAWN) || old();
             said.bytes += text.len();
-            if said.last.insert(path.clone(), (kind, text)).is_none() {
+            let known = KnownFile { kind, text, withdrawn };
+            if said.last.insert(path.clone(), known).is_none() {
                 said.order.push(path);
             }
         }
@@ -94,7 +109,7 @@ impl<'a> KnownInstructions<'a> {
     }
 
     pub(crate) fn last(&self, path: &Path) -> Option<&'a str> {
-        self.last.get(path).map(|(_, text)| *text)
+        self.last.get(path).map(|known| known.text)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -104,10 +119,8 @@ impl<'a> KnownInstructions<'a> {
     /// Files that still apply, as far as the model knows.
     pub(crate) fn holding(&self) -> impl Iterator<Item = (&Path, InstructionKind)> {
         self.order.iter().filter_map(|path| {
-            let (kind, text) = self.last.get(path)?;
-            let withdrawn = *text == withdrawal(path, *kind)
-                || *text == form(path, *kind, GONE_IN_OLD_SESSIONS);
-            (!withdrawn).then_some((path.as_path(), *kind))
+            let known = self.last.get(path)?;
+            (!known.withdrawn).then_some((path.as_path(), known.kind))
         })
     }
 }
@@ -149,6 +162,17 @@ mod tests {
         let said = KnownInstructions::of(&view);
         assert_eq!((said.len(), said.bytes), (1, first.len() + end.len()));
         assert_eq!(said.holding().count(), 0);
+        // As earlier versions wrote it; and a file whose text is about nothing but that.
+        for (gone, expected) in
+            [(GONE_IN_OLD_SESSIONS[0], 0), (GONE_IN_OLD_SESSIONS[1], 0), ("x", 1)]
+        {
+            let old = form(&one.path, one.kind, "", gone);
+            let view = View::from_messages([Message::meta(old)]);
+            assert_eq!(KnownInstructions::of(&view).holding().count(), expected, "{gone}");
+        }
+        let reworded = form(&one.path, one.kind, WITHDRAWN, "Gone.");
+        let view = View::from_messages([Message::meta(reworded)]);
+        assert_eq!(KnownInstructions::of(&view).holding().count(), 0);
         assert_ne!(no_room(&one.omitted()), no_room(&file("/p/ä.md", "two").omitted()));
     }
 }

@@ -6,7 +6,7 @@ use ostler_core::ids::QuestionId;
 use ostler_core::ports::{Approver, BoxFuture, Reply};
 use ostler_core::question::{Question, QuestionEnd};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -41,7 +41,7 @@ impl QuestionDesk {
 
     pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
         self.table().attendants += 1;
-        Attendance { desk: self.clone() }
+        Attendance { desk: Arc::downgrade(self) }
     }
 
     fn leave(&self) {
@@ -65,12 +65,15 @@ fn unanswered(why: &str) -> (Reply, QuestionEnd) {
 
 /// While it lives, questions of the session wait for an answer. Without any they are refused at once.
 pub struct Attendance {
-    desk: Arc<QuestionDesk>,
+    /// It does not keep a session open that nobody else has.
+    desk: Weak<QuestionDesk>,
 }
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        self.desk.leave();
+        if let Some(desk) = self.desk.upgrade() {
+            desk.leave();
+        }
     }
 }
 

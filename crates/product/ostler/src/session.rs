@@ -5,8 +5,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::kit::ToolChoice;
-use crate::memory::{Recalling, recall, words_of};
-use crate::plain_threads::SEARCHES;
+use crate::memory::words_of;
 use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
 use crate::queue::{Place, Queue};
@@ -26,10 +25,9 @@ use ostler_core::ports::{ModelInfo, Recorder};
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
-use ostler_core::tool_facts::ToolKind;
 use ostler_engine::{Agent, TurnStream, compact, resume_turn, run_with};
 use ostler_tools::confine::Confinement;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -158,6 +156,7 @@ impl Session {
                 self.controlled()
             }
             Input::Rewind(rewind) => self.rewind(rewind),
+            Input::Undo(undo) => self.undo(undo),
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
             Input::AddDirs(paths) => self.add_directories(paths),
@@ -459,37 +458,6 @@ impl Session {
 
     pub(crate) fn compacting(&self, focus: Option<String>) -> TurnStream {
         compact(self.shared.agent.clone(), focus, self.new_interrupt())
-    }
-
-    /// Begins to look for the memories of a prompt, while it is being expanded.
-    pub(crate) fn begin_recall(&self, words: &str) {
-        let begun = self.recalling(words.to_owned());
-        *self.shared.parts.recalling.lock().unwrap_or_else(PoisonError::into_inner) = begun;
-    }
-
-    /// The search that was begun for these words, or a new one.
-    fn recalling(&self, words: String) -> Option<Recalling> {
-        let parts = &self.shared.parts;
-        let memories = parts.memories.as_ref()?;
-        let begun = parts.recalling.lock().unwrap_or_else(PoisonError::into_inner).take();
-        begun.filter(|begun| begun.is_for(&words)).or_else(|| {
-            let (view, _) = self.shared.agent.journal.conversation();
-            let (session, said) = (self.id().clone(), parts.by_words.clone());
-            Some(recall(memories.clone(), words, view, session, said))
-        })
-    }
-
-    /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
-    pub(crate) fn probe_sandbox(&self) {
-        let runs = self.shared.agent.tools.current().of_kind(ToolKind::Runs).is_some();
-        let confinement = self.confinement();
-        let wanted = confinement.options().enabled && runs && !confinement.is_probed();
-        if wanted && !self.shared.probing.swap(true, Ordering::Relaxed) {
-            let confinement = Arc::clone(&self.shared.parts.confinement);
-            SEARCHES.run(move || {
-                confinement.found();
-            });
-        }
     }
 
     pub(crate) fn new_interrupt(&self) -> CancellationToken {

@@ -39,13 +39,11 @@ pub(crate) fn workspace_and_rules(
 ) -> Result<(Workspace, Arc<Policy>), Error> {
     let workspace = workspace(host, options)?;
     let policy = Arc::new(kit::policy(options, &workspace)?);
-    for root in &workspace.roots[1..] {
-        check_added(host, root, &policy)?;
-    }
     Ok((workspace, policy))
 }
 
-/// The same for one directory that is added later.
+/// One directory that is added later. What settings and flags name at the start is taken as it was always taken: where it
+/// weakens the sandbox, the sandbox says so.
 pub(crate) fn added_root(
     host: &Host,
     path: &Path,

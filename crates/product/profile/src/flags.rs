@@ -36,8 +36,8 @@ pub struct Flags {
     pub resume: Option<String>,
     pub continue_newest: bool,
     pub fork: bool,
-    /// Where the fork ends; none: at the end.
-    pub fork_at: Option<ForkPoint>,
+    /// Where the fork ends, a turn or an entry; none: at the end.
+    pub fork_at: Option<String>,
     pub session_id: Option<String>,
     /// Pass the provider's own events on.
     pub raw_events: bool,
@@ -49,10 +49,13 @@ impl Flags {
         if self.fork_at.is_some() && !self.fork {
             return usage("--at needs --fork-session");
         }
-        let forked = |id: Option<&String>| {
-            let at = self.fork_at.unwrap_or_default();
-            SessionChoice::Fork(ForkSource { session: id.cloned(), at })
+        let at = match self.fork_at.as_deref().map(str::parse::<ForkPoint>) {
+            Some(Ok(at)) => at,
+            Some(Err(why)) => return usage(&format!("--at {why}")),
+            None => ForkPoint::End,
         };
+        let forked =
+            |id: Option<&String>| SessionChoice::Fork(ForkSource { session: id.cloned(), at });
         match (&self.resume, self.continue_newest, self.fork, &self.session_id) {
             (Some(id), _, true, _) => Ok(forked(Some(id))),
             (Some(id), ..) => Ok(SessionChoice::Resume(id.clone())),

@@ -83,14 +83,15 @@ fn flags_go_before_variables_and_these_before_settings() {
     assert!(!options.session.undo && !options.session.sandbox.enabled);
     assert_eq!(options.session.log, fork(Some("0196"), ForkPoint::End));
     assert_eq!(options.session.slow_call, None);
-    let fork_at = |resume: Option<&str>, at: ForkPoint| {
-        let (resume, fork_at) = (resume.map(str::to_owned), Some(at));
+    let fork_at = |resume: Option<&str>, at: &str| {
+        let (resume, fork_at) = (resume.map(str::to_owned), Some(at.to_owned()));
         let continue_newest = resume.is_none();
         let flags = Flags { resume, continue_newest, fork: true, fork_at, ..Flags::default() };
         person.options(&[], flags).map(|options| options.session.log)
     };
-    for (id, at) in [(Some("0196"), ForkPoint::BeforeTurn(2)), (None, ForkPoint::AfterEntry(5))] {
-        assert_eq!(fork_at(id, at).unwrap(), fork(id, at));
+    let (turn, entry) = (ForkPoint::BeforeTurn(2), ForkPoint::AfterEntry(5));
+    for (id, text, at) in [(Some("0196"), "2", turn), (None, "entry:5", entry)] {
+        assert_eq!(fork_at(id, text).unwrap(), fork(id, at));
     }
 }
 
@@ -167,7 +168,11 @@ fn every_mistake_has_its_kind() {
     };
     for flags in [
         flags(|flags| flags.fork = true),
-        flags(|flags| flags.fork_at = Some(ForkPoint::BeforeTurn(1))),
+        flags(|flags| flags.fork_at = Some("1".into())),
+        flags(|flags| {
+            (flags.continue_newest, flags.fork) = (true, true);
+            flags.fork_at = Some("last".into());
+        }),
         flags(|flags| flags.session_id = Some("x".into())),
         flags(|flags| flags.model = Some(" ".into())),
         flags(|flags| flags.fallback_model = Some("a,b".into())),

@@ -125,6 +125,16 @@ impl Journal {
         Ok(self.mirror().session.seen.clone())
     }
 
+    /// The conversation goes on as it was before the last rewind. Gives what the model has seen of files by then.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn undo_rewind(&self) -> Result<Vec<Seen>, StoreError> {
+        self.write_beside(Entry::RewindUndone { at: self.clock.now() })?;
+        self.log.sync()?;
+        Ok(self.mirror().session.seen.clone())
+    }
+
     /// The last turn can continue where the log ends: calls of its last answer wait to be settled.
     pub fn has_open_calls(&self) -> bool {
         !self.mirror().session.view.open_calls().is_empty()

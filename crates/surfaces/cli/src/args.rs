@@ -114,7 +114,7 @@ pub struct RunArgs {
     /// End the copy before this turn, as `ostler rewind` lists them, or after an entry of the log (entry:57); files stay
     /// as they are
     #[arg(long, value_name = "TURN|ENTRY", requires = "fork_session", help_heading = SESSIONS)]
-    pub at: Option<ostler::ForkPoint>,
+    pub at: Option<String>,
     /// Use this UUID as the id of the new session
     #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,

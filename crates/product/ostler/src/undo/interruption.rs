@@ -173,6 +173,6 @@ impl Desk {
         }
         let plan = self.snapshots.plan_again(&units, note.before, now)?;
         let log = self.log_to_go_on(choice, &note)?;
-        self.follow(choice, &plan, undone, note, log.as_deref()).map(Some)
+        self.follow(choice, &plan, undone, note, log.as_ref()).map(Some)
     }
 }

@@ -19,7 +19,9 @@ mod worktrees;
 pub use calls::ChangingCall;
 pub(crate) use keeping::{is_denied, keeping, levels, open_snapshots, remember, remember_denied};
 pub(crate) use news::UndoNews;
+use redo::WriteGoesOn;
 pub use redo::redo;
+pub(crate) use redo::redo_open;
 pub(crate) use rewind::rewind_open;
 pub use rewind::{Rewinding, rewind};
 pub use snapshots::{
@@ -37,7 +39,7 @@ use keep::KeepPaths;
 use location::{Location, newest_session};
 use note::Note;
 use ostler_core::ids::{CallId, SessionId};
-use ostler_core::ports::{Blobs, SessionLog, StoreError};
+use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
 use ostler_snapshots::{
     Alone, Fate, Hash, PathState, PlanOutcome, RestorePlan, Snapshots, UndoUnit, WantedState,
@@ -314,7 +316,7 @@ impl Desk {
         mut units: Vec<UndoUnit>,
         mut undone: Undone,
         intent: Intent,
-        log: Option<&dyn SessionLog>,
+        log: Option<&WriteGoesOn<'_>>,
         review: Review<'_>,
     ) -> Result<Undone, Error> {
         KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut units)?;
@@ -337,15 +339,15 @@ impl Desk {
         plan: &RestorePlan,
         mut undone: Undone,
         mut note: Note,
-        log: Option<&dyn SessionLog>,
+        log: Option<&WriteGoesOn<'_>>,
     ) -> Result<Undone, Error> {
         let reason = if note.redo { "after a redo" } else { "after an undo" };
         let followed = self.snapshots.follow(plan, note.before, reason);
         (undone.outcomes, undone.after) = followed.map_err(|error| {
             Error::Snapshots(format!("{error}; some of it may be done: run it again to finish it"))
         })?;
-        if let Some(log) = log {
-            redo::go_on(log)?;
+        if let Some(go_on) = log {
+            go_on()?;
             undone.conversation = true;
         }
         note.after = undone.after;

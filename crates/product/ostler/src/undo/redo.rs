@@ -5,16 +5,27 @@ use super::note::Note;
 use super::{Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
-use ostler_core::ports::{SessionLog, SessionStore};
+use ostler_core::ports::{SessionStore, StoreError};
 use ostler_core::session::{Entry, SessionRecord};
 use ostler_core::time::Clock;
-use std::sync::Arc;
 
 /// Undoes the last undo or rewind.
 ///
 /// # Errors
 /// If nothing was undone, a command runs, or the session whose conversation would continue is open elsewhere.
 pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
+    redo_open(choice, review, Desk::conversation_writer)
+}
+
+/// Writes down that the conversation continues.
+pub(crate) type WriteGoesOn<'a> = Box<dyn Fn() -> Result<(), StoreError> + 'a>;
+
+/// The same for a log that somebody has open. `open` comes first: if the log cannot be written, nothing is done at all.
+pub(crate) fn redo_open<'a>(
+    choice: &UndoChoice,
+    review: Review<'_>,
+    open: impl FnOnce(&Desk) -> Result<WriteGoesOn<'a>, Error>,
+) -> Result<Undone, Error> {
     let Readiness { desk, finished, mut notices } = ready(choice, None)?;
     if let Some(finished) = finished.filter(|finished| finished.note.redo) {
         return Ok(finished.undone.with(notices));
@@ -33,12 +44,14 @@ pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     if last.rewound.is_some() && !goes_on {
         notices.push("The conversation has continued since the rewind and stays as it is.".into());
     }
-    // Opened first: if somebody else writes it, nothing is done at all.
-    let log = desk.log_to_go_on(choice, &note)?;
+    let log = match goes_on && !choice.dry_run {
+        true => Some(open(&desk)?),
+        false => None,
+    };
     let units = vec![desk.unit_of_undo(redoes).map_err(not_kept)?];
     let planned = desk.nothing_yet(calls, before).with(notices);
     let intent = desk.intent(choice, note, Some(redoes));
-    let mut undone = desk.carry_out(choice, units, planned, intent, log.as_deref(), review)?;
+    let mut undone = desk.carry_out(choice, units, planned, intent, log.as_ref(), review)?;
     undone.conversation = goes_on;
     Ok(undone)
 }
@@ -61,20 +74,23 @@ impl Desk {
             && SessionRecord::fold(self.entries.iter().cloned()).can_undo_rewind()
     }
 
-    /// Where that is to be written down.
+    /// Where that is to be written down, if it is.
     pub(super) fn log_to_go_on(
         &self,
         choice: &UndoChoice,
         redo: &Note,
-    ) -> Result<Option<Arc<dyn SessionLog>>, Error> {
+    ) -> Result<Option<WriteGoesOn<'static>>, Error> {
         match self.goes_on(redo) && !choice.dry_run {
-            true => Ok(Some(self.store.open(&self.session)?.log)),
+            true => self.conversation_writer().map(Some),
             false => Ok(None),
         }
     }
-}
 
-pub(super) fn go_on(log: &dyn SessionLog) -> Result<(), Error> {
-    log.append(&Entry::RewindUndone { at: SystemClock.now() })?;
-    Ok(log.sync()?)
+    fn conversation_writer(&self) -> Result<WriteGoesOn<'static>, Error> {
+        let log = self.store.open(&self.session)?.log;
+        Ok(Box::new(move || {
+            log.append(&Entry::RewindUndone { at: SystemClock.now() })?;
+            log.sync()
+        }))
+    }
 }

@@ -3,7 +3,7 @@
 use crate::support::{World, answer, becomes, finished, open, try_open, until, with, with_log};
 use ostler::{
     Event, ForkPoint, Input, InputReceipt, InputRefused, Mode, Reply, Rewind, Rewinding, Session,
-    SessionChoice, SessionRules, Terminal,
+    SessionChoice, SessionRules, Terminal, Undo, Undoes,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -167,7 +167,7 @@ pub async fn a_session_goes_back_to_before_a_turn() {
         let what = Rewinding { files: true, conversation: true };
         session.send(Input::Rewind(Rewind { turn: 2, what, dry_run, keep: Vec::new(), shown }))
     };
-    assert!(matches!(rewind(true, None), Err(InputRefused::Rewind(why)) if why.contains("turn 2")));
+    assert!(matches!(rewind(true, None), Err(InputRefused::Undo(why)) if why.contains("turn 2")));
     let mut turn = session.ask("zebra").unwrap();
     until(&mut turn, |event| matches!(event, Event::TextDelta { .. })).await;
     assert_eq!(rewind(false, None), Err(InputRefused::TurnRuns));
@@ -196,6 +196,40 @@ pub async fn a_session_goes_back_to_before_a_turn() {
     drop(session);
     reopened(&world, &id).await;
     assert!(world.log().iter().any(|entry| entry["fact"] == "rewound" && entry["turn"] == 2));
+}
+
+/// What is undone, and redone, is the same whether a command or an input asked for it; a rewind is redone with its conversation.
+pub async fn a_session_takes_back_and_redoes() {
+    let script = Script::new()
+        .answer(calls([bash("touch one")]))
+        .answer(text("first done"))
+        .answer(calls([bash("touch two")]))
+        .answer(text("zebra done"))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let session = open(world.on_disk());
+    let send = |what: Undoes, dry_run: bool, shown: Option<Vec<_>>| {
+        session.send(Input::Undo(Undo { what, dry_run, keep: Vec::new(), shown }))
+    };
+    finished(session.ask("first").unwrap()).await;
+    finished(session.ask("zebra").unwrap()).await;
+    let (one, two) = (world.project().join("one"), world.project().join("two"));
+    let Ok(InputReceipt::Undone(plan)) = send(Undoes::Calls(1), true, None) else { panic!() };
+    assert!(!plan.done && two.exists(), "{plan:?}");
+    let Ok(InputReceipt::Undone(done)) = send(Undoes::Calls(1), false, None) else { panic!() };
+    assert!(done.done && one.exists() && !two.exists(), "{done:?}");
+    assert!(send(Undoes::LastUndo, false, None).is_ok() && two.exists());
+
+    let what = Rewinding { files: true, conversation: true };
+    let rewind = Rewind { turn: 2, what, dry_run: false, keep: Vec::new(), shown: None };
+    assert!(session.send(Input::Rewind(rewind)).is_ok() && !two.exists());
+    assert!(send(Undoes::LastUndo, false, None).is_ok() && two.exists());
+    finished(session.ask("third").unwrap()).await;
+    assert!(world.told(4).contains("zebra"), "the conversation is back");
+    let id = session.id().to_string();
+    session.close("other").await;
+    drop(session);
+    reopened(&world, &id).await;
 }
 
 /// A person has another file made than the model wanted, and can undo just that.

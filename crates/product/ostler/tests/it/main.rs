@@ -72,12 +72,13 @@ fn all() -> impl IntoIterator<Item = Named> {
             later_commands_see_another_environment
             a_fork_is_another_session
             a_session_goes_back_to_before_a_turn
+            a_session_takes_back_and_redoes
             a_reply_with_another_input_is_what_runs;
         directories:
             an_added_directory_is_used_from_the_next_request_on
             a_session_without_a_turn_uses_it_at_once
             added_directories_are_kept
-            what_cannot_be_added_is_refused_as_at_the_start
+            what_cannot_be_added_is_refused
             the_number_of_added_directories_is_limited;
         instructions:
             nested_files_share_one_limit

@@ -5,9 +5,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One node of the tree. Clones are the same purse.
 #[derive(Clone, Debug)]
-pub struct Purse {
-    tree: Arc<Mutex<Vec<PurseNode>>>,
+pub struct Purse(Arc<PursePlace>);
+
+/// Whoever holds it keeps the node, and those above it.
+#[derive(Debug)]
+struct PursePlace {
+    tree: Arc<Mutex<PurseTree>>,
     at: usize,
+    /// A node is not used again while a child draws on it.
+    _parent: Option<Purse>,
+}
+
+#[derive(Debug, Default)]
+struct PurseTree {
+    nodes: Vec<PurseNode>,
+    /// Places of nodes that nobody has any more: what they spent counts above them.
+    free: Vec<usize>,
+}
+
+impl PurseTree {
+    fn insert(&mut self, node: PurseNode) -> usize {
+        match self.free.pop() {
+            Some(at) => {
+                self.nodes[at] = node;
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() - 1
+            }
+        }
+    }
+}
+
+impl Drop for PursePlace {
+    fn drop(&mut self) {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner).free.push(self.at);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,52 +60,53 @@ impl Default for Purse {
 
 impl Purse {
     pub fn new(limit: Option<f64>) -> Self {
-        Purse {
-            tree: Arc::new(Mutex::new(vec![PurseNode { limit, ..PurseNode::default() }])),
-            at: 0,
-        }
+        Purse::at(Arc::default(), PurseNode { limit, ..PurseNode::default() }, None)
     }
 
     /// A purse that draws on this one and may have a limit of its own.
     #[must_use]
     pub fn child(&self, limit: Option<f64>) -> Purse {
-        let mut nodes = self.nodes();
-        nodes.push(PurseNode { parent: Some(self.at), limit, ..PurseNode::default() });
-        Purse { tree: self.tree.clone(), at: nodes.len() - 1 }
+        let node = PurseNode { parent: Some(self.0.at), limit, ..PurseNode::default() };
+        Purse::at(self.0.tree.clone(), node, Some(self.clone()))
+    }
+
+    fn at(tree: Arc<Mutex<PurseTree>>, node: PurseNode, parent: Option<Purse>) -> Purse {
+        let at = tree.lock().unwrap_or_else(PoisonError::into_inner).insert(node);
+        Purse(Arc::new(PursePlace { tree, at, _parent: parent }))
     }
 
     pub fn limit(&self) -> Option<f64> {
-        self.nodes().get(self.at).and_then(|node| node.limit)
+        self.tree().nodes.get(self.0.at).and_then(|node| node.limit)
     }
 
     pub fn spent(&self) -> f64 {
-        self.nodes().get(self.at).map_or(0.0, |node| node.spent)
+        self.tree().nodes.get(self.0.at).map_or(0.0, |node| node.spent)
     }
 
     pub fn reserved(&self) -> f64 {
-        self.nodes().get(self.at).map_or(0.0, |node| node.reserved)
+        self.tree().nodes.get(self.0.at).map_or(0.0, |node| node.reserved)
     }
 
     /// Whether this purse or one above it has a limit.
     pub fn is_limited(&self) -> bool {
-        !sums(&self.nodes(), self.at).is_empty()
+        !sums(&self.tree().nodes, self.0.at).is_empty()
     }
 
     /// The sums that count for this purse, its own first.
     pub fn sums(&self) -> Vec<Sum> {
-        sums(&self.nodes(), self.at)
+        sums(&self.tree().nodes, self.0.at)
     }
 
     /// Reserves what the request may cost, here and in every purse above.
     pub fn reserve(&self, ask: &Ask) -> (Grant, PurseHold) {
-        let mut nodes = self.nodes();
-        let answer = grant(&sums(&nodes, self.at), ask);
+        let mut tree = self.tree();
+        let answer = grant(&sums(&tree.nodes, self.0.at), ask);
         let amount = match answer {
             Grant::Yes { amount, .. } => amount,
             Grant::Wait | Grant::No { .. } => 0.0,
         };
-        up(&mut nodes, self.at, |node| node.reserved += amount);
-        drop(nodes);
+        up(&mut tree.nodes, self.0.at, |node| node.reserved += amount);
+        drop(tree);
         (answer, PurseHold { purse: self.clone(), amount })
     }
 
@@ -81,11 +116,11 @@ impl Purse {
     }
 
     fn spend(&self, cost: f64) {
-        up(&mut self.nodes(), self.at, |node| node.spent += cost.max(0.0));
+        up(&mut self.tree().nodes, self.0.at, |node| node.spent += cost.max(0.0));
     }
 
-    fn nodes(&self) -> MutexGuard<'_, Vec<PurseNode>> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tree(&self) -> MutexGuard<'_, PurseTree> {
+        self.0.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,7 +152,7 @@ impl PurseHold {
 
     fn give_back(&self, amount: f64) {
         let back = |node: &mut PurseNode| node.reserved = (node.reserved - amount).max(0.0);
-        up(&mut self.purse.nodes(), self.purse.at, back);
+        up(&mut self.purse.tree().nodes, self.purse.0.at, back);
     }
 }
 

@@ -36,6 +36,23 @@ fn a_dropped_hold_gives_everything_back() {
     assert_eq!((run.reserved(), run.spent()), (0.0, 0.0));
 }
 
+/// A process that starts one agent after the other does not grow; what they spent is not forgotten.
+#[test]
+fn a_purse_that_nobody_has_any_more_makes_room() {
+    let run = Purse::new(Some(1.0));
+    for _ in 0..1_000 {
+        let agent = run.child(Some(0.5));
+        let (helper, held) = (agent.child(None), agent.unreserved());
+        drop(agent);
+        helper.unreserved().settle(0.0005);
+        drop((helper, held));
+    }
+    assert_eq!(run.tree().nodes.len(), 3);
+    assert!((run.spent() - 0.5).abs() < 1e-9);
+    let next = run.child(Some(0.5));
+    assert_eq!((next.spent(), next.reserved(), next.limit()), (0.0, 0.0, Some(0.5)));
+}
+
 #[derive(Clone, Debug)]
 enum Act {
     Child { of: usize, limit: Option<u8> },

@@ -298,3 +298,37 @@ fn the_home_of_commands_stands_in_for_one_that_nobody_named() {
     assert!(sandbox.homes.contains(&"/home/nobody-at-all".into()));
     assert!(sandbox.hidden.contains(&"/home/nobody-at-all/.ssh".into()));
 }
+
+/// Programs that a later `PATH` names can be read, and a directory that is added later can be written.
+#[test]
+fn a_new_environment_and_a_new_directory_widen_what_commands_reach() {
+    let world = tempfile::tempdir().unwrap();
+    let base = world.path().canonicalize().unwrap();
+    for folder in ["ws", "more", "home/bin"] {
+        fs::create_dir_all(base.join(folder)).unwrap();
+    }
+    let root = base.join("ws");
+    let workspace = Live::from(Workspace {
+        cwd: root.clone(),
+        roots: vec![root.clone()],
+        home: base.join("home"),
+        ..Workspace::default()
+    });
+    let environment: Live<CommandVariables> = Live::default();
+    let strict = Confinement::new(
+        Executor::new(SupervisorProgram::this_binary(["none"])),
+        ConfineOptions::default(),
+        workspace.clone(),
+        environment.clone(),
+    );
+    let reach = || {
+        let sandbox = strict.sandbox(Vec::new(), false, Layers::default()).unwrap();
+        (sandbox.writable, sandbox.readable.contains(&base.join("home/bin")))
+    };
+    assert_eq!(reach(), (vec![root.clone()], false));
+    environment.set(vec![("PATH".into(), base.join("home/bin").into())]);
+    assert_eq!(reach(), (vec![root.clone()], true));
+    let roots = vec![root, base.join("more")];
+    workspace.update(|workspace| Workspace { roots: roots.clone(), ..workspace.clone() });
+    assert_eq!(reach(), (roots, true));
+}

@@ -26,7 +26,7 @@ impl RunArgs {
             resume: self.resume.clone(),
             continue_newest: self.continue_,
             fork: self.fork_session,
-            fork_at: self.at,
+            fork_at: self.at.clone(),
             session_id: self.session_id.clone(),
             raw_events: self.include_partial_messages,
             ..self.sandbox.added_to(self.config.flags())

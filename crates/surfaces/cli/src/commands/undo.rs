@@ -4,8 +4,11 @@
 use crate::args::undo::{Common, UndoArgs};
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
-use anyhow::Result;
-use ostler::{ChangingCall, Fate, Review, UndoChoice, Undoing, Undone};
+use anyhow::{Result, bail};
+use ostler::{
+    ChangingCall, Fate, Input, InputReceipt, Review, Session, Undo, UndoChoice, Undoes, Undoing,
+    Undone,
+};
 use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
@@ -19,14 +22,39 @@ const WIDE: usize = 80;
 
 pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
     let choice = choice(environment, &args.common)?;
-    let undone = match args.redo {
-        true => reviewed(&choice, &args.common, false, |choice, review| {
-            Ok(ostler::redo(choice, review)?)
-        })?,
-        false => reviewed(&choice, &args.common, true, |choice, review| {
-            Ok(ostler::undo(choice, args.steps as usize, review)?)
-        })?,
-    };
+    undo(&choice, args, |choice, review| match args.redo {
+        true => Ok(ostler::redo(choice, review)?),
+        false => Ok(ostler::undo(choice, args.steps as usize, review)?),
+    })
+}
+
+/// The same for a session that is open here.
+pub fn run_in(session: &Session, environment: &Environment, args: &UndoArgs) -> Result<Code> {
+    let choice = choice(environment, &args.common)?;
+    let what = if args.redo { Undoes::LastUndo } else { Undoes::Calls(args.steps as usize) };
+    undo(&choice, args, |choice, review| {
+        let send = |dry_run, shown| {
+            let keep = choice.keep.clone();
+            match session.send(Input::Undo(Undo { what, dry_run, keep, shown }))? {
+                InputReceipt::Undone(undone) => Ok(*undone),
+                other => bail!("unexpected receipt: {other:?}"),
+            }
+        };
+        let plan = send(true, None)?;
+        // A yes is for what was shown.
+        match !choice.dry_run && review(&plan) {
+            true => send(false, Some(plan.outcomes)),
+            false => Ok(plan),
+        }
+    })
+}
+
+fn undo(
+    choice: &UndoChoice,
+    args: &UndoArgs,
+    act: impl Fn(&UndoChoice, Review<'_>) -> Result<Undone>,
+) -> Result<Code> {
+    let undone = reviewed(choice, &args.common, !args.redo, act)?;
     let Some(undone) = undone else { return Ok(Code::Failed) };
     let mut out = std::io::stdout().lock();
     if args.common.json {

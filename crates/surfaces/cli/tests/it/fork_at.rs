@@ -110,5 +110,9 @@ fn a_point_that_is_not_there_is_a_mistake_of_the_caller() {
     }
     assert_eq!(world.run(&["-p", "x", "--resume", &id, "--at", "1"]).code, Some(2));
     assert_eq!(world.run(&["-p", "x", "--fork-session", "--at", "1"]).code, Some(2));
+    let wrong = ["-p", "x", "--resume", &id, "--fork-session", "--at", "last"];
+    let ran = world.run(&wrong);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--at \"last\" is neither a turn nor an entry"), "{}", ran.stderr);
     assert_eq!(world.logs().len(), 1, "nothing was made for it");
 }

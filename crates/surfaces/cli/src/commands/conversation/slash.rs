@@ -2,7 +2,7 @@
 
 use super::Conversation;
 use crate::args::{Args, Command};
-use crate::commands::{self, cost, local, rewind, sessions, skills};
+use crate::commands::{self, cost, local, rewind, sessions, skills, undo};
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
@@ -66,8 +66,8 @@ impl Conversation<'_> {
                 let copy = self.session.fork(ForkPoint::End)?;
                 self.replace(copy, "resume").await
             }
-            "/rewind" if !rest.is_empty() => {
-                self.rewind(rest).await?;
+            "/undo" | "/rewind" => {
+                self.take_back(command, rest).await?;
                 Effect::Lines(Vec::new())
             }
             "/compact" => Effect::Turn(self.session.compact(focus(rest))?),
@@ -109,11 +109,9 @@ impl Conversation<'_> {
     /// Commands that need no turn. None: there is no such command.
     async fn at_once(&mut self, command: &str, rest: &str) -> Result<Option<Vec<String>>> {
         match command {
-            "/undo" => self.own("undo", rest, true).await?,
-            "/rewind" => self.own("rewind", "", true).await?,
-            "/permissions" => self.own("permissions", "list", false).await?,
-            "/memory" if rest.is_empty() => self.own("memory", "list", false).await?,
-            "/memory" => self.own("memory search --", rest, false).await?,
+            "/permissions" => self.own("permissions", "list").await?,
+            "/memory" if rest.is_empty() => self.own("memory", "list").await?,
+            "/memory" => self.own("memory search --", rest).await?,
             _ => return self.looked_up(command, rest),
         }
         Ok(Some(Vec::new()))
@@ -196,50 +194,40 @@ impl Conversation<'_> {
         }
     }
 
-    async fn rewind(&mut self, turn: &str) -> Result<()> {
-        let words = match turn.starts_with('-') {
-            true => turn.to_owned(),
-            false => format!("--to {turn}"),
-        };
-        let Some(Command::Rewind(args)) = self.parsed("rewind", &words, true)?.command else {
-            bail!("this is not a command of a session");
-        };
+    /// `/undo` and `/rewind`, with the arguments and the output of the commands of the same names. The terminal is theirs
+    /// meanwhile, because they may ask.
+    async fn take_back(&mut self, command: &str, rest: &str) -> Result<()> {
+        let is_turn = command == "/rewind" && !rest.is_empty() && !rest.starts_with('-');
+        let rest = if is_turn { format!("--to {rest}") } else { rest.to_owned() };
+        let words = format!("{rest} --session {}", self.session.id());
+        let args = parsed(command.trim_start_matches('/'), &words)?;
         printer::written().await?;
         let _lent = terminal::lend();
-        rewind::run_in(&self.session, self.environment, &args)?;
+        match args.command {
+            Some(Command::Undo(args)) => undo::run_in(&self.session, self.environment, &args)?,
+            Some(Command::Rewind(args)) => rewind::run_in(&self.session, self.environment, &args)?,
+            _ => bail!("this is not a command of a session"),
+        };
         self.session.announce();
         Ok(())
     }
 
-    fn parsed(&self, command: &str, rest: &str, of_session: bool) -> Result<Args> {
-        let mut words = vec!["ostler".to_owned()];
-        words.extend(command.split(' ').map(str::to_owned));
-        words.extend(rest.split_whitespace().map(str::to_owned));
-        if of_session {
-            words.extend(["--session".to_owned(), self.session.id().to_string()]);
-        }
-        Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))
-    }
-
     /// Runs a command of this program, as if it had been entered in the shell. The terminal is the command's meanwhile.
-    async fn own(&self, command: &str, rest: &str, of_session: bool) -> Result<()> {
-        let args = self.parsed(command, rest, of_session)?;
-        let allowed = matches!(
-            args.command,
-            Some(
-                Command::Undo(_)
-                    | Command::Rewind(_)
-                    | Command::Permissions(_)
-                    | Command::Memory(_)
-            )
-        );
-        if !allowed {
+    async fn own(&self, command: &str, rest: &str) -> Result<()> {
+        let args = parsed(command, rest)?;
+        if !matches!(args.command, Some(Command::Permissions(_) | Command::Memory(_))) {
             bail!("this is not a command of a session");
         }
         printer::written().await?;
         let _lent = terminal::lend();
         commands::run(self.init, args).map(|_| ())
     }
+}
+
+fn parsed(command: &str, rest: &str) -> Result<Args> {
+    let words = command.split(' ').chain(rest.split_whitespace());
+    let words = std::iter::once("ostler").chain(words);
+    Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 fn split(line: &str) -> (&str, &str) {
