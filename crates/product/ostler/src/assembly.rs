@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::instructions_state::InstructionsState;
 use crate::kit::{self, ToolChoice, check_tools, policy, toolbox};
 use crate::learner::Learner;
-use crate::log_choice::Opened;
+use crate::log_choice::{self, Opened};
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
 use crate::session::{Session, SessionShared};
@@ -16,6 +16,7 @@ use crate::session_parts::SessionParts;
 use crate::session_rules::RulesInForce;
 use crate::skills::AgentHost;
 use crate::spending;
+use crate::subagents::{Lineage, Subagents};
 use crate::system::SystemClock;
 use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
@@ -61,12 +62,34 @@ pub(crate) fn session(
     options: SessionOptions,
     open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
 ) -> Result<Session, Error> {
+    assembled(host, options, None, open)
+}
+
+/// The session of an agent that another session starts.
+pub(crate) fn child(
+    host: &Host,
+    options: SessionOptions,
+    lineage: Lineage,
+) -> Result<Session, Error> {
+    let started_by = lineage.started_by();
+    assembled(host, options, Some(lineage), |host, _, cwd| {
+        log_choice::open_child(host, cwd, started_by)
+    })
+}
+
+fn assembled(
+    host: &Host,
+    options: SessionOptions,
+    lineage: Option<Lineage>,
+    open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
+) -> Result<Session, Error> {
     let Checked { mut workspace, policy, choice, has_budget, mut notices } =
         checked(host, &options)?;
     let Opened { loaded, blobs } = open(host, &options, &workspace.cwd)?;
     notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
     let log = loaded.log;
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
+    let lineage = lineage.as_ref();
     let source = hooks::source(&options.log, loaded.entries.is_empty());
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
@@ -91,6 +114,7 @@ pub(crate) fn session(
         by_words: Arc::default(),
         rules: RulesInForce::new(&policy, &rules, &confinement, &keeping, options.late_tools),
         environment: options.environment.clone().into(),
+        subagents: Subagents::new(&options, lineage),
         skills,
         confinement,
         registry,
@@ -102,20 +126,34 @@ pub(crate) fn session(
     parts.undo_news = UndoNews::of(&keeping, &journal);
     let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
     let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
-    let desk = QuestionDesk::new(events.clone(), options.question_deadline);
+    let desk = desk(&options, &events, lineage);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
-    let gate = gate(&options, &policy, &workspace, desk.clone());
-    let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
+    let gate = gate(&options, &policy, &workspace, desk.clone(), lineage);
+    let hooks = hooks::desk(host, parts.registry.as_ref(), source, journal.log().id(), lineage);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
-    let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
+    let agent = Arc::new(made.agent(host, (&options, lineage), choice, &workspace, &parts));
     restore_control(&agent, &options, &parts, &workspace)?;
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
     let origin = (host.clone(), Arc::new(options));
-    Ok(Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin)))
+    let session = Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin));
+    session.shared().parts.subagents.serve(&session);
+    Ok(session)
+}
+
+/// A person answers for all agents at the desk of the first of them.
+fn desk(
+    options: &SessionOptions,
+    events: &Arc<SessionEvents>,
+    lineage: Option<&Lineage>,
+) -> Arc<QuestionDesk> {
+    match lineage {
+        Some(lineage) => lineage.desk.clone(),
+        None => QuestionDesk::new(events.clone(), options.question_deadline),
+    }
 }
 
 /// The parts of an agent that were made one by one.
@@ -131,7 +169,7 @@ impl Made {
     fn agent(
         self,
         host: &Host,
-        options: &SessionOptions,
+        (options, lineage): (&SessionOptions, Option<&Lineage>),
         choice: ModelChoice,
         workspace: &Workspace,
         parts: &SessionParts,
@@ -140,14 +178,14 @@ impl Made {
         let model: Arc<dyn Model> = host.model().clone();
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         Agent {
-            meter: spending::meter(host, options, &workspace.cwd, &journal),
+            meter: spending::meter(host, options, &workspace.cwd, &journal, lineage),
             context: parts.context(&journal, &workspace.tools, window, learner),
             model,
             limits: limits(options, &choice),
             controls: Controls::new(choice, options.settings.thinking),
             system: system(options),
             tools: ToolDesk::new(tools, journal.listed_tools()),
-            gate,
+            gate: Arc::new(gate),
             hooks,
             journal,
             budget: purse(options),
@@ -210,9 +248,14 @@ fn gate(
     policy: &Policy,
     workspace: &Workspace,
     desk: Arc<QuestionDesk>,
+    lineage: Option<&Lineage>,
 ) -> Gate {
     let approvals = options.approvals.clone();
-    Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals)
+    let gate = Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals);
+    match lineage {
+        Some(lineage) => gate.below(lineage.gate.clone()),
+        None => gate,
+    }
 }
 
 /// Without a home there is nothing that could outlive the session.

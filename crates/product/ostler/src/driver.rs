@@ -8,6 +8,7 @@ use futures_core::Stream;
 use ostler_core::event::{Envelope, Event};
 use ostler_core::ids::InboundId;
 use ostler_core::ports::BoxFuture;
+use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Terminal;
 use ostler_engine::TurnStream;
 use std::pin::Pin;
@@ -141,6 +142,14 @@ impl Driver {
     }
 }
 
+/// An agent takes its time, and its own events show what it does.
+fn is_delegation(session: &Session, event: &Event) -> bool {
+    match event {
+        Event::CallStarted { name, .. } => session.known_tools().kind(name) == ToolKind::Delegates,
+        _ => false,
+    }
+}
+
 /// After these nothing starts by itself: somebody should look first.
 fn keeps_queue_waiting(terminal: Terminal) -> bool {
     matches!(
@@ -180,7 +189,9 @@ impl Stream for Driver {
                 }
                 Stage::Turn { turn, slow } => match Pin::new(turn).poll_next(cx) {
                     Poll::Ready(Some(event)) => {
-                        slow.see(&event);
+                        if !is_delegation(&this.session, &event) {
+                            slow.see(&event);
+                        }
                         this.take(event);
                     }
                     Poll::Ready(None) => {

@@ -65,6 +65,7 @@ pub async fn explain(
         skills,
         memories,
         log,
+        agents: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

@@ -2,11 +2,13 @@
 
 use crate::host::Host;
 use crate::session_options::{SessionChoice, SessionOptions};
+use crate::subagents::Lineage;
 use crate::system::{SystemClock, SystemIds, jitter};
 use ostler_core::hook::{HookAction, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
+use ostler_engine::HookDesk;
 use ostler_exec::{CommandScope, Executor};
 use ostler_hooks::{About, ClockAndIds, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook};
 use ostler_store::FileStore;
@@ -112,6 +114,24 @@ fn system_clock_and_ids() -> ClockAndIds {
 /// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
 pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
     Sender::new(certificates, system_clock_and_ids())
+}
+
+/// What a turn asks. An agent that another session started is told of as such.
+pub(crate) fn desk(
+    host: &Host,
+    registry: Option<&Arc<Registry>>,
+    source: &str,
+    session: &SessionId,
+    lineage: Option<&Lineage>,
+) -> HookDesk {
+    let desk = HookDesk::new(port(registry), source);
+    match lineage {
+        Some(lineage) => {
+            let log = registry.and_then(|_| transcript(host, session.as_str()));
+            desk.of_subagent(lineage.subagent(session, log.as_deref()))
+        }
+        None => desk,
+    }
 }
 
 /// None: nobody listens.

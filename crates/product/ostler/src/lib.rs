@@ -85,6 +85,7 @@ mod session_tools;
 mod skills;
 mod slow_calls;
 mod spending;
+mod subagents;
 mod surroundings;
 mod system;
 mod undo;

@@ -40,7 +40,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 /// A handle. Copies of it mean the same session.
 #[derive(Clone)]
 pub struct Session {
-    shared: Arc<SessionShared>,
+    pub(crate) shared: Arc<SessionShared>,
 }
 
 pub(crate) struct SessionShared {

@@ -6,6 +6,7 @@ use crate::kit::Kit;
 use crate::learner::Learner;
 use crate::memory::Recalling;
 use crate::session_rules::RulesInForce;
+use crate::subagents::Subagents;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
 use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
@@ -39,6 +40,8 @@ pub(crate) struct SessionParts {
     /// Only models with a price can be asked.
     pub(crate) has_budget: bool,
     pub(crate) rules: RulesInForce,
+    /// The agents that it starts.
+    pub(crate) subagents: Arc<Subagents>,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
 }
@@ -53,6 +56,7 @@ impl SessionParts {
             skills: self.skills.clone(),
             memories: self.memories.clone(),
             log,
+            agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
         }
     }

@@ -4,8 +4,10 @@ use crate::calendar::Calendar;
 use crate::error::Error;
 use crate::host::Host;
 use crate::session_options::SessionOptions;
+use crate::subagents::Lineage;
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::SessionId;
+use ostler_core::ledger::Purpose;
 use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
@@ -24,7 +26,13 @@ pub(crate) fn shared_ledger(home: &Path) -> SharedLedger {
     SharedLedger::new(home.join(FILE), Arc::new(SystemClock))
 }
 
-pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: &Journal) -> Meter {
+pub(crate) fn meter(
+    host: &Host,
+    options: &SessionOptions,
+    cwd: &Path,
+    journal: &Journal,
+    lineage: Option<&Lineage>,
+) -> Meter {
     let session = journal.log().id();
     let limits = host.options().budgets;
     let ledger: Arc<dyn Ledger> = match host.ledger().zip(host.home()) {
@@ -41,6 +49,10 @@ pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: 
         meter.agent.clone_from(agent);
     }
     meter.task.clone_from(&options.task);
+    if let Some(lineage) = lineage {
+        meter.path = lineage.path.clone();
+        meter.purpose = Purpose::Subagent;
+    }
     meter.resumed(journal.earlier())
 }
 

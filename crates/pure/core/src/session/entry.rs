@@ -1,7 +1,7 @@
 //! The facts of the log. One line each, never rewritten; old formats are read forever.
 
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
-use crate::event::Control;
+use crate::event::{AgentPath, Control};
 use crate::ids::{BlobRef, CallId, InboundId, ModelId, QuestionId, SessionId};
 use crate::inbox::Inbound;
 use crate::ledger::{Charge, Front, Usage};
@@ -29,6 +29,9 @@ pub enum Entry {
         at: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Fork>,
+        /// The call of another session that this one works for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_by: Option<Box<StartedBy>>,
     },
     /// A person's message: on disk before anything follows from it.
     Prompt {
@@ -189,6 +192,15 @@ pub struct SnapshotCost {
 pub enum Verdict {
     Allow,
     Deny,
+}
+
+/// Why there is a session that no person began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedBy {
+    pub session: SessionId,
+    pub call: CallId,
+    /// Its place below the session that a person began.
+    pub agent: AgentPath,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

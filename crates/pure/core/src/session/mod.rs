@@ -8,7 +8,7 @@ mod project;
 mod turn_starts;
 
 pub use changed_input::{changed_input_line, tell_changed_input};
-pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
+pub use entry::{Entry, FORMAT, Fork, SnapshotCost, StartedBy, Verdict};
 pub use fork_point::ForkPoint;
 pub use pending::Pending;
 pub use project::{Checkpoint, Measured, SessionRecord, Snapshot};

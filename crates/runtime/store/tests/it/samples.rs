@@ -50,6 +50,7 @@ pub fn opened_in(session: &SessionId, workspace: &str) -> Entry {
         workspace: workspace.into(),
         at,
         forked_from: None,
+        started_by: None,
     }
 }
 

@@ -6,7 +6,10 @@
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy, Rule, Workspace};
-use ostler_core::ports::{Blobs, NoArrivals, Progress, Recorder, StoreError, Tool, ToolContext};
+use ostler_core::ports::{
+    AgentOrder, Blobs, BoxFuture, Delegate, NoArrivals, Progress, Recorder, StoreError, Tool,
+    ToolContext,
+};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::{AvailableLayers, Executor};
@@ -161,7 +164,7 @@ impl Desk {
             policy: policy.into(),
             confinement,
             keeping: ostler_tools::Keeping::Off,
-            session: SessionParts::default(),
+            session: SessionParts { agents: Some(Arc::new(NoAgents)), ..SessionParts::default() },
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
@@ -275,6 +278,15 @@ pub fn text(output: &ToolOutput) -> String {
         ResultPart::Image(image) => format!("<{}>", image.media),
     };
     output.content.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// Starts nobody and says what was asked for.
+struct NoAgents;
+
+impl Delegate for NoAgents {
+    fn delegate(&self, order: AgentOrder, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        Box::pin(std::future::ready(ToolOutput::text(format!("{order:?}"))))
+    }
 }
 
 /// Says what was expected when it is not there.

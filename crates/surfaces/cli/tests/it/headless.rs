@@ -105,6 +105,7 @@ fn stream_json_tells_everything_in_order() {
     assert_eq!(
         frames[0]["tools"],
         json!([
+            "Agent",
             "Bash",
             "Edit",
             "Glob",

@@ -6,7 +6,7 @@ use crate::commands::{answer, question};
 use crate::exit::{Code, warn};
 use crate::output::screen::Screen;
 use crate::output::visible::visible;
-use crate::output::{printer, usage};
+use crate::output::{agents, printer, usage};
 use anyhow::Result;
 use futures_util::StreamExt;
 use ostler::{Driver, Envelope, Event, Finished, Input, Question, QuestionId, words};
@@ -64,8 +64,7 @@ impl Repl<'_> {
                 }
                 Happened::Event(None) => return Ok(after(shown.stopped_by)),
                 Happened::Event(Some(envelope)) => {
-                    self.waiting.event(&envelope.event);
-                    self.show(&envelope.event, &mut shown, &mut screen)?;
+                    self.show(&envelope, &mut shown, &mut screen)?;
                     if let Event::CallAsked { question: Some(question), .. } = &envelope.event
                         && let Some(caught) = self.answer(question, &mut driver, signals).await?
                     {
@@ -96,8 +95,14 @@ impl Repl<'_> {
         }
     }
 
-    fn show(&self, event: &Event, shown: &mut Shown, screen: &mut Screen) -> Result<()> {
-        match event {
+    fn show(&self, envelope: &Envelope, shown: &mut Shown, screen: &mut Screen) -> Result<()> {
+        if !envelope.agent.is_root() {
+            let Some(line) = agents::line(envelope) else { return Ok(()) };
+            self.waiting.clear();
+            return screen.note(&line);
+        }
+        self.waiting.event(&envelope.event);
+        match &envelope.event {
             Event::Finished(finished) => {
                 screen.end_line()?;
                 // What no answer showed: why a conversation was not summarized.

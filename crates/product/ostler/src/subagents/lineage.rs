@@ -1,0 +1,58 @@
+//! Where an agent comes from, and what it has from there.
+
+use super::Subagents;
+use super::slots::AgentSlots;
+use crate::questions::QuestionDesk;
+use crate::session::SessionShared;
+use ostler_core::event::AgentPath;
+use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ports::AgentKind;
+use ostler_core::session::StartedBy;
+use ostler_engine::{Gate, Subagent};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) struct Lineage {
+    /// From the session's own agent down to this one.
+    pub(crate) path: AgentPath,
+    /// The gate of the one above: its answers hold here, too.
+    pub(crate) gate: Arc<Gate>,
+    /// The desk of the first of them, where a person may be.
+    pub(crate) desk: Arc<QuestionDesk>,
+    pub(super) slots: Arc<AgentSlots>,
+    session: SessionId,
+    call: CallId,
+    kind: AgentKind,
+}
+
+impl Lineage {
+    pub(super) fn of(
+        above: &SessionShared,
+        subagents: &Subagents,
+        name: &str,
+        call: &CallId,
+        kind: AgentKind,
+    ) -> Self {
+        Lineage {
+            path: subagents.path.child(name),
+            gate: above.agent.gate.clone(),
+            desk: above.desk.clone(),
+            slots: subagents.slots.clone(),
+            session: above.agent.journal.log().id().clone(),
+            call: call.clone(),
+            kind,
+        }
+    }
+
+    /// For its log.
+    pub(crate) fn started_by(&self) -> StartedBy {
+        let (session, call) = (self.session.clone(), self.call.clone());
+        StartedBy { session, call, agent: self.path.clone() }
+    }
+
+    /// For hooks.
+    pub(crate) fn subagent(&self, id: &SessionId, log: Option<&Path>) -> Subagent {
+        let transcript = log.map(|log| log.display().to_string()).unwrap_or_default();
+        Subagent { id: id.to_string(), kind: self.kind.name().to_owned(), transcript }
+    }
+}
