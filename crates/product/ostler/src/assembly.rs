@@ -21,6 +21,7 @@ use crate::system::SystemClock;
 use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Notice;
+use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
 use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::Model;
@@ -72,7 +73,7 @@ pub(crate) fn child(
     lineage: Lineage,
 ) -> Result<Session, Error> {
     let started_by = lineage.started_by();
-    assembled(host, options, Some(lineage), |host, _, cwd| {
+    assembled(host, options, Some(&lineage), |host, _, cwd| {
         log_choice::open_child(host, cwd, started_by)
     })
 }
@@ -80,7 +81,7 @@ pub(crate) fn child(
 fn assembled(
     host: &Host,
     options: SessionOptions,
-    lineage: Option<Lineage>,
+    lineage: Option<&Lineage>,
     open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
 ) -> Result<Session, Error> {
     let Checked { mut workspace, policy, choice, has_budget, mut notices } =
@@ -89,7 +90,6 @@ fn assembled(
     notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
     let log = loaded.log;
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
-    let lineage = lineage.as_ref();
     let source = hooks::source(&options.log, loaded.entries.is_empty());
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
@@ -102,12 +102,7 @@ fn assembled(
     notices.extend(unknown);
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
-        instructions: Arc::new(InstructionsState::new(
-            &options,
-            &policy,
-            workspace.clone(),
-            host.options().calendar.clone(),
-        )),
+        instructions: instructions(host, &options, &policy, &workspace),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),
@@ -124,8 +119,7 @@ fn assembled(
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
     parts.undo_news = UndoNews::of(&keeping, &journal);
-    let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
-    let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
+    let events = events(host, &options, log.id());
     let desk = desk(&options, &events, lineage);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
@@ -142,6 +136,21 @@ fn assembled(
     let session = Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin));
     session.shared().parts.subagents.serve(&session);
     Ok(session)
+}
+
+fn instructions(
+    host: &Host,
+    options: &SessionOptions,
+    policy: &Policy,
+    workspace: &Workspace,
+) -> Arc<InstructionsState> {
+    let calendar = host.options().calendar.clone();
+    Arc::new(InstructionsState::new(options, policy, workspace.clone(), calendar))
+}
+
+fn events(host: &Host, options: &SessionOptions, id: &SessionId) -> Arc<SessionEvents> {
+    let logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
+    SessionEvents::new(id.clone(), logs.as_deref())
 }
 
 /// A person answers for all agents at the desk of the first of them.

@@ -242,7 +242,10 @@ pub(crate) struct ToolChoice {
 
 impl ToolChoice {
     pub(crate) fn new(options: &SessionOptions, policy: &Arc<Policy>) -> Self {
-        ToolChoice { named: options.tools.clone(), policy: policy.clone() }
+        let known = known_tools(options);
+        let first = |name: &String| known.first_name(name).to_owned();
+        let named = options.tools.as_ref().map(|names| names.iter().map(first).collect());
+        ToolChoice { named, policy: policy.clone() }
     }
 
     /// A tool that is denied as a whole is not offered at all.

@@ -97,16 +97,8 @@ pub async fn three_explorers_work_at_the_same_time() {
     assert_eq!((starts.len(), ends.len()), (3, 3));
     assert!(starts.iter().max() < ends.iter().min(), "{starts:?} {ends:?}");
     // Only the last text comes back, in the order of the calls.
-    let told = world
-        .server
-        .requests()
-        .last()
-        .unwrap()
-        .tool_results()
-        .iter()
-        .cloned()
-        .cloned()
-        .collect::<Vec<_>>();
+    let requests = world.server.requests();
+    let told = requests.last().unwrap().tool_results();
     let texts: Vec<String> = told.iter().map(|result| result["content"].to_string()).collect();
     assert_eq!(texts.len(), 3);
     for (text, found) in texts.iter().zip(["found a", "found b", "found c"]) {

@@ -315,7 +315,7 @@ fn tools_can_be_chosen() {
     assert_eq!(
         names(&[
             "--disallowedTools",
-            "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
+            "Agent,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
         ])
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]
