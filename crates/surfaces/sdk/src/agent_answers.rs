@@ -1,13 +1,13 @@
 //! What the frames of agents repeat: the task that a call gave, and the answer that each of them is writing.
 
 use crate::stream_json::Answering;
-use ostler::{AgentPath, CallId, Envelope, Event};
+use ostler::{AgentPath, Block, CallId, Envelope, Event};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 #[derive(Default)]
 pub(crate) struct AgentAnswers {
-    /// Of running calls that give one.
+    /// Of calls that give one, until they have ended.
     tasks: HashMap<CallId, String>,
     open: HashMap<AgentPath, Answering>,
 }
@@ -15,7 +15,8 @@ pub(crate) struct AgentAnswers {
 impl AgentAnswers {
     pub(crate) fn see(&mut self, envelope: &Envelope) {
         match &envelope.event {
-            Event::CallStarted { id, input, .. } => {
+            // The agent may be heard before the start of its call.
+            Event::BlockFinished { block: Block::ToolUse { id, input, .. } } => {
                 if let Some(task) = input.get("prompt").and_then(|task| task.as_str()) {
                     self.tasks.insert(id.clone(), task.to_owned());
                 }
