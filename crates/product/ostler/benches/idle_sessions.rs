@@ -59,8 +59,8 @@ fn measure(init: &Init, part: &str, count: usize) {
     let kilobytes = (after.memory - before.memory) as f64 / count as f64;
     println!(
         "{part:14} {kilobytes:8.1} KB  {:5.2} threads  {:5.2} descriptors   all: {} threads {:?}, descriptors {:?}",
-        (after.threads() - before.threads()) as f64 / count as f64,
-        (after.descriptors() - before.descriptors()) as f64 / count as f64,
+        (after.threads() as f64 - before.threads() as f64) / count as f64,
+        (after.descriptors() as f64 - before.descriptors() as f64) / count as f64,
         after.threads(),
         after.by_thread,
         after.by_descriptor,

@@ -100,9 +100,10 @@ fn assembled(
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
+    let calendar = host.options().calendar.clone();
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
-        instructions: instructions(host, &options, &policy, &workspace),
+        instructions: InstructionsState::new(&options, &policy, &workspace, calendar),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),
@@ -136,16 +137,6 @@ fn assembled(
     let session = Session::new(SessionShared::new(agent, workspace, parts, voices, chosen, origin));
     session.shared().parts.subagents.serve(&session);
     Ok(session)
-}
-
-fn instructions(
-    host: &Host,
-    options: &SessionOptions,
-    policy: &Policy,
-    workspace: &Workspace,
-) -> Arc<InstructionsState> {
-    let calendar = host.options().calendar.clone();
-    Arc::new(InstructionsState::new(options, policy, workspace.clone(), calendar))
 }
 
 fn events(host: &Host, options: &SessionOptions, id: &SessionId) -> Arc<SessionEvents> {

@@ -114,6 +114,12 @@ impl Driver {
                 events.emit(event);
                 events.emit_waiting();
             }
+            // The request is about to go: from here on the model takes longer than we do.
+            Event::IterationStarted { .. } => {
+                events.emit(event);
+                events.emit_memory();
+                self.session.probe_sandbox();
+            }
             Event::Finished(_) => {
                 let learnt = self.learning();
                 self.stage = Stage::Learning { finished: Some(Box::new(event)), learnt };

@@ -49,18 +49,19 @@ impl InstructionsState {
     pub(crate) fn new(
         options: &SessionOptions,
         policy: &Policy,
-        workspace: Workspace,
+        workspace: &Workspace,
         calendar: Calendar,
-    ) -> Self {
+    ) -> Arc<Self> {
         let shelf = options.instructions.clone().map(|places| {
-            let judge = ReadJudge::new(policy, &workspace, &places.project);
+            let judge = ReadJudge::new(policy, workspace, &places.project);
             let judge =
                 Arc::new(move |request: &InstructionRequest<'_>| judge.instructions(request));
             Mutex::new(Shelf::new(places).judged_by(judge))
         });
         let (agent, notices) = (OnceLock::new(), Mutex::default());
         let start_mode = options.mode;
-        InstructionsState { workspace, calendar, start_mode, shelf, agent, notices }
+        let workspace = workspace.clone();
+        Arc::new(InstructionsState { workspace, calendar, start_mode, shelf, agent, notices })
     }
 
     /// There is an agent, and with it a window. Gives what was not read, for the start.

@@ -450,7 +450,6 @@ impl Session {
         let told = if offered { shared.parts.skills.told(Some(window)) } else { None };
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
-        self.probe_sandbox();
         let furnished = furnished(&shared.parts, recalling, prompt, view);
         run_with(shared.agent.clone(), furnished, inbound, interrupt)
     }
@@ -478,7 +477,7 @@ impl Session {
     }
 
     /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
-    fn probe_sandbox(&self) {
+    pub(crate) fn probe_sandbox(&self) {
         let runs = self.shared.agent.tools.current().of_kind(ToolKind::Runs).is_some();
         let confinement = self.confinement();
         let wanted = confinement.options().enabled && runs && !confinement.is_probed();

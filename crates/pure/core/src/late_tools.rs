@@ -56,7 +56,7 @@ pub struct ToolRefused {
     pub why: ToolRefusal,
 }
 
-/// What the model is told of the fixed tool.
+/// What the model is told about the fixed tool.
 pub fn use_tool_spec() -> ToolSpec {
     ToolSpec {
         name: USE_TOOL.to_owned(),

@@ -1,4 +1,4 @@
-//! What the model is told of an undo outside of its conversation, and how the log knows that it was told: by the notice
+//! What the model is told about an undo outside of its conversation, and how the log knows that it was told: by the notice
 //! itself, so that neither can be lost without the other.
 
 use crate::message::Block;
@@ -45,7 +45,7 @@ impl UndoNotice {
     }
 }
 
-/// The number of the undo that a block tells of. What a person or a tool wrote is no notice.
+/// The number of the undo that a block describes. What a person or a tool wrote is no notice.
 pub(crate) fn told_in(block: &Block) -> Option<u64> {
     let Block::Text { text, meta: true } = block else { return None };
     text.strip_prefix("<undone id=\"")?.split_once('"')?.0.parse().ok()

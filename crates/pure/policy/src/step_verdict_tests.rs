@@ -370,7 +370,7 @@ proptest! {
     }
 }
 
-/// As the shell crate tells of `echo a > b`: the redirection makes it a write.
+/// As the shell crate describes `echo a > b`: the redirection makes it a write.
 #[test]
 fn accept_edits_accepts_output() {
     let of = |step: Step, policy: &Policy, mode| judged(vec![step], policy, mode);

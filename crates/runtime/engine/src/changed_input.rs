@@ -1,5 +1,5 @@
 //! A person answers a question with another input. It is judged like what the model wrote and finds its place among the
-//! other calls anew: calls that had nothing to do with the old input may be running.
+//! other calls again: calls that had nothing to do with the old input may be running.
 
 use crate::call::Verdict;
 use crate::hook_calls::{by_hook_again, text_of};

@@ -217,7 +217,7 @@ impl Payment {
 
 impl Drop for Payment {
     fn drop(&mut self) {
-        // Nobody is left to be told of a failing log; the next turn finds it out.
+        // Nobody is left to be told about a failing log; the next turn finds it out.
         let _ = self.close(false);
     }
 }

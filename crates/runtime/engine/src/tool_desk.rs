@@ -1,7 +1,7 @@
 //! The tools of a session while they come and go.
 //!
 //! An iteration holds one [`Toolbox`] from its request to the end of its calls, so a tool that is removed in between can
-//! still be called there. The list that is sent stays as it is from the first request on. It is made anew only where the
+//! still be called there. The list that is sent stays as it is from the first request on. It is made again only where the
 //! cache is lost in any case: after a summary, and with another model.
 
 use crate::agent::Agent;
@@ -23,7 +23,7 @@ struct DeskState {
     toolbox: Arc<Toolbox>,
     /// A request was sent with the list.
     fixed: bool,
-    /// The next request begins with a list made anew.
+    /// The next request begins with a new list.
     relist: bool,
     /// Names of the newest list that an earlier process sent; none if this session has sent no request.
     earlier: Option<Arc<[String]>>,

@@ -26,7 +26,7 @@ pub struct Toolbox {
 #[derive(Clone)]
 pub(crate) struct AddedTool {
     pub(crate) tool: Arc<dyn Tool>,
-    /// What the model is told of it.
+    /// What the model is told about it.
     pub(crate) spec: ToolSpec,
 }
 
@@ -52,7 +52,7 @@ impl Toolbox {
         Toolbox { late: true, known, ..self }.listing(|_| true)
     }
 
-    /// With a list made anew, sorted by name: the tools of the beginning, and those of the added ones that are wanted. A
+    /// With a new list, sorted by name: the tools of the beginning, and those of the added ones that are wanted. A
     /// list that says the same stays the very same, with its renderings.
     #[must_use]
     pub(crate) fn listing(self, wanted: impl Fn(&str) -> bool) -> Self {
@@ -68,7 +68,7 @@ impl Toolbox {
         }
     }
 
-    /// What the model has to be told of tools that came and went.
+    /// What the model has to be told about tools that came and went.
     pub(crate) fn news(&self, view: &View) -> Option<ToolNews> {
         if !self.late {
             return None;

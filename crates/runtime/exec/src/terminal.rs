@@ -42,7 +42,7 @@ struct TerminalFilter {
 }
 
 impl TerminalFilter {
-    // A program that returns to the start of the line writes the line anew (a progress bar). Only
+    // A program that returns to the start of the line rewrites the line (a progress bar). Only
     // its last state is kept; `\r\n` writes nothing over it.
     fn put(&mut self, c: char) {
         if std::mem::take(&mut self.returned) {

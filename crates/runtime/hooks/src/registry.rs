@@ -1,4 +1,4 @@
-//! All hooks of a session behind the port: who is told of what, all at once, and what they come to together.
+//! All hooks of a session behind the port: who is told about what, all at once, and what they come to together.
 
 use crate::command::{Prepare, Runner};
 use crate::delivery::Delivery;

@@ -1,4 +1,4 @@
-//! From a session's log to rows: how the ledger is made anew.
+//! From a session's log to rows: how the ledger is rebuilt.
 
 use crate::row::{Days, LedgerRow};
 use ostler_core::ledger::{Charge, ChargeStatus, Charged, Purpose};

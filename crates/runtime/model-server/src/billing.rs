@@ -169,7 +169,7 @@ fn prices_of(model: &str, prices: &[(String, Prices)]) -> Option<Prices> {
     fits.max_by_key(|(prefix, _)| prefix.len()).map(|(_, prices)| *prices)
 }
 
-/// What the client was told of the usage, by the events that reach it.
+/// What the client was told about the usage, by the events that reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BillLine {
     billed: Billed,

@@ -65,7 +65,7 @@ impl DeadlineWatch {
         }
     }
 
-    /// What arrived was more than noise: silence starts anew.
+    /// What arrived was more than noise: the wait for silence starts again.
     pub fn alive(&mut self) {
         self.quiet = Duration::ZERO;
     }

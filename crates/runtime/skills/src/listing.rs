@@ -1,4 +1,4 @@
-//! The skills as the model is told of them: a line each, within a budget of characters.
+//! The skills as the model is told about them: a line each, within a budget of characters.
 
 use crate::skill::Skill;
 

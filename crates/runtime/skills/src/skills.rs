@@ -1,4 +1,4 @@
-//! The skills of one session: what the model is told of them, and what becomes of one that is used.
+//! The skills of one session: what the model is told about them, and what becomes of one that is used.
 
 use crate::catalog::Catalog;
 use crate::expansion::{Situation, SkillPiece, expand, fill_places};

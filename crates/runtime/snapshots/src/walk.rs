@@ -267,7 +267,7 @@ impl<'a> FolderWalk<'a> {
         self.denies.is_some_and(|denies| denies(&folder.join(OsStr::from_bytes(name))))
     }
 
-    /// The common case, without making anything anew.
+    /// The common case, without making anything again.
     fn is_as_known(
         &self,
         folder: impl AsFd,

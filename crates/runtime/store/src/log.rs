@@ -48,10 +48,12 @@ impl LogDisk for Arc<File> {
 pub(crate) enum Unappended {
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
-    #[error("{0}. Nothing of the entry was stored; make room or repair the disk, then continue")]
+    #[error(
+        "{0}. Nothing of the entry was stored; free some disk space or repair the disk, then continue"
+    )]
     Io(#[from] io::Error),
     #[error(
-        "only {written} of {length} bytes fit. Nothing of the entry was stored; make room, then continue"
+        "only {written} of {length} bytes fit. Nothing of the entry was stored; free some disk space, then continue"
     )]
     Short { written: usize, length: usize },
     #[error("the log has no sequence numbers left")]

@@ -17,7 +17,7 @@ const FILE: &str = include_str!("../../../../prompts/reminders/file.md").trim_as
 
 /// Files that are looked after; the oldest gives way.
 const WATCHED: usize = 100;
-/// Files told of at once, and characters of a difference.
+/// Files told about at once, and characters of a difference.
 const TOLD: usize = 5;
 const DIFF: usize = 3_000;
 /// A larger file is not compared.

@@ -1,4 +1,4 @@
-//! A session is told of undoes that happened outside of it: in another terminal, or while it was closed.
+//! A session is told about undos that happened outside it: in another terminal, or while it was closed.
 
 use super::note::Note;
 use ostler_core::ports::Reminder;

@@ -19,7 +19,7 @@ pub(super) struct Note {
     pub redo: bool,
     /// The conversation was taken back, too, to before the prompt of this turn.
     pub rewound: Option<u32>,
-    /// How the model is told of it.
+    /// How the model is told about it.
     pub names: Vec<String>,
     pub files: Vec<String>,
 }

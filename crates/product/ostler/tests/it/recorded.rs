@@ -1,6 +1,6 @@
 //! One recorded stream of events per situation: `fixtures/events/*.jsonl`, the input of every surface's tests.
 //!
-//! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded` writes them anew.
+//! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded` writes them again.
 
 use crate::compaction::with_summaries;
 use crate::support::{World, answer, interrupt, open, unique_sleep};
@@ -187,7 +187,7 @@ pub async fn every_situation_is_as_it_was_recorded() {
             wrong.push(format!("{name}: {:?} was {:?}", kinds(&lines), kinds(&recorded)));
         }
     }
-    assert!(wrong.is_empty(), "{}\nOSTLER_RECORD=1 records them anew", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\nOSTLER_RECORD=1 records them again", wrong.join("\n"));
 }
 
 /// Notices that take a damaged disk or much patience, made by hand so that every surface's tests have them.

@@ -153,7 +153,7 @@ pub async fn refusals_are_remembered_by_provider_and_model() {
         hear(&all, go(name)).await.unwrap();
     }
     let moods = |server: &ToyServer| server.asked().iter().map(has_mood).collect::<Vec<_>>();
-    assert_eq!(moods(&one), [true, false, false, true, false], "another model is asked anew");
+    assert_eq!(moods(&one), [true, false, false, true, false], "another model is asked again");
     assert_eq!(moods(&two), [true, false], "and another provider");
     let entry = json!({"protocol": NAME, "baseUrl": one.url(), "lacks": ["mood"]});
     let entry = Provider::from_settings("one", &entry).unwrap();

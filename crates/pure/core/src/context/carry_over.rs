@@ -32,7 +32,7 @@ pub struct CarryOver {
     pub files: Vec<String>,
     pub failed: Vec<String>,
     pub open: Vec<String>,
-    /// The newest undo outside of the conversation that the model was told of.
+    /// The newest undo outside of the conversation that the model was told about.
     #[serde(skip_serializing_if = "is_zero")]
     pub undo_told: u64,
     /// Calls whose input a person changed, with the files that they really changed.

@@ -147,7 +147,7 @@ proptest! {
             let same = view.items().iter().zip(after.items());
             let shared = same.take_while(|(a, b)| std::sync::Arc::ptr_eq(a, b)).count();
             let equal = view.messages().zip(after.messages()).take_while(|(a, b)| a == b).count();
-            prop_assert_eq!(shared, equal, "nothing is rendered anew that did not change");
+            prop_assert_eq!(shared, equal, "nothing that did not change is rendered again");
             view = after;
         }
     }

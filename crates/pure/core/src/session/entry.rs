@@ -183,7 +183,7 @@ pub struct SnapshotCost {
     pub ms: u64,
     /// How many files were looked at.
     pub files: u64,
-    /// How much had to be kept anew.
+    /// How much had to be stored that was not stored before.
     pub bytes: u64,
 }
 

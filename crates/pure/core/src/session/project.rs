@@ -1,7 +1,7 @@
 //! Folds entries into a session, so that a resumed session equals one that never stopped.
 
 use super::entry::{Entry, Verdict};
-use super::pending::Pending;
+use super::pending_calls::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::event::Control;
 use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};
@@ -273,7 +273,7 @@ impl SessionRecord {
         self.view.push(message);
     }
 
-    /// The model is told of an undo once, whatever happens to the message later.
+    /// The model is told about an undo once, whatever happens to the message later.
     fn record_undo_notices(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Back to before a turn, and back again; and what the model was told of an undo.
+//! Back to before a turn, and back again; and what the model was told about an undo.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Programs that arrange lines and columns of text anew.
+//! Programs that rearrange lines and columns of text.
 
 use super::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::Always;

@@ -93,7 +93,7 @@ async fn a_cut_call_is_answered() {
     "#);
 }
 
-/// A model that only ever sends cut calls is stopped; one good answer in between starts the count anew.
+/// A model that only ever sends cut calls is stopped; one good answer in between resets the count.
 #[tokio::test(start_paused = true)]
 async fn cut_calls_are_bounded() {
     let cut = || Script::new().cut("w1", "Write", "{").end_calls();

@@ -206,7 +206,7 @@ async fn a_hook_answers_a_question() {
         assert_eq!(rig.timeline.began().len(), usize::from(runs));
         assert!(log(&rig, "decided").join("").contains(record), "{:?}", log(&rig, "decided"));
     }
-    // Without an opinion the person is asked, and somebody may be told of it.
+    // Without an opinion the person is asked, and somebody may be told about it.
     let hooks = on(EventName::PermissionRequest, "Write", HookOutcome::notice("hm")).on(
         EventName::Notification,
         "permission_prompt",

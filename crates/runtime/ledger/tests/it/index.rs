@@ -1,4 +1,4 @@
-//! The ledger made anew from logs.
+//! The ledger rebuilt from logs.
 
 use crate::support::{DAY_MS, Place, charged, days};
 use ostler_core::ledger::{Broken, Change, Usage};

@@ -88,7 +88,7 @@ fn a_session_that_ends_is_settled_and_the_others_are_not() {
     assert_eq!(unsettled(), [] as [&str; 0]);
 }
 
-/// Where a directory stands nothing can be written. Each session is told of its own row, and only of that.
+/// Where a directory stands nothing can be written. Each session is told about its own row, and only about that.
 #[test]
 fn each_session_hears_of_its_own_trouble() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! What a follower of the server is told of each request.
+//! What a follower of the server is told about each request.
 
 use ostler_model_server::{LogEntry, ModelServer, Script, ServedOutcome, after, status, text};
 use serde_json::{Value, json};

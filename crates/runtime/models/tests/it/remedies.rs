@@ -46,7 +46,7 @@ async fn a_refused_field_is_left_out_from_then_on() {
         assert_eq!(
             heard.starting_with("note").len(),
             usize::from(field != "context_management"),
-            "another model is asked anew"
+            "another model is asked again"
         );
     }
 }

@@ -82,7 +82,7 @@ fn killed_at_any_write_of_pruning() {
     }
 }
 
-/// Without its index a store begins anew, and says that what was before cannot be compared.
+/// Without its index a store starts from scratch, and says that what was before cannot be compared.
 #[test]
 fn a_damaged_index_is_not_believed() {
     let world = World::new();

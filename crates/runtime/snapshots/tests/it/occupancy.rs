@@ -87,7 +87,7 @@ fn notes_are_read_on_from_where_somebody_stopped() {
     world.open().note("two").unwrap();
     assert_eq!(snapshots.new_notes(&mut read).unwrap(), ["two"]);
     assert_eq!(snapshots.notes().unwrap(), ["one", "two"]);
-    // A journal that was written anew is read from its beginning.
+    // A journal that was rewritten is read from its beginning.
     let rule = ostler_snapshots::PruneRule { newest: 1, days: 14, bytes: 1 << 30 };
     snapshots.prune(rule, false).unwrap();
     assert_eq!(snapshots.new_notes(&mut read).unwrap(), snapshots.notes().unwrap());

@@ -72,7 +72,7 @@ fn pipes_make_room_for_what_was_before() {
     let second = snapshots.take("after").unwrap().id;
     let said = undo(&snapshots, first, second);
     assert_eq!(world.tree(), before, "{said:?}");
-    // And forth again: a pipe cannot be made anew, which is said.
+    // And forth again: a pipe cannot be made again, which is said.
     let undone = snapshots.take("undone").unwrap().id;
     let said = undo(&snapshots, second, undone);
     assert!(matches!(fate(&world, &said, "made/pipe"), Some(Fate::Lost(_))), "{said:?}");

@@ -52,7 +52,7 @@ pub fn expect_done(output: &Output) -> String {
     text
 }
 
-/// Runs the command in which everything is mounted anew for it alone; none if the system does not let us.
+/// Runs the command in which everything is mounted again for it alone; none if the system does not let us.
 pub fn may_mount() -> bool {
     let tried = Command::new("unshare").args(["-rm", "true"]).output();
     let may = tried.is_ok_and(|output| output.status.success());

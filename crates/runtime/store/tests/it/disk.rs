@@ -24,7 +24,7 @@ fn expect_clear(error: &StoreError, log: &Path) {
         matches!(error, StoreError::Io { doing: "append to", path, .. } if path == log),
         "{error:?}"
     );
-    assert!(text.lines().count() == 1 && text.contains("make room"), "{text}");
+    assert!(text.lines().count() == 1 && text.contains("free some disk space"), "{text}");
 }
 
 /// Runs with the home on a file system of one megabyte.

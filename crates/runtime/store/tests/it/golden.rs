@@ -160,15 +160,20 @@ fn ending() -> Vec<Entry> {
 
 #[test]
 fn format_1_loads_for_ever() {
+    assert_eq!(loaded(LOG, &session()), expected());
+}
+
+/// The entries of a log, which has nothing wrong with it and stays as it is.
+pub fn loaded(log: &[u8], session: &SessionId) -> Vec<Entry> {
     let home = home();
     let store = FileStore::new(home.path()).unwrap();
     let project = home.path().join("sessions/some-project");
     fs::create_dir(&project).unwrap();
-    let path = project.join(format!("{}.log", session()));
-    fs::write(&path, LOG).unwrap();
-    let loaded = store.open(&session()).unwrap();
+    let path = project.join(format!("{session}.log"));
+    fs::write(&path, log).unwrap();
+    let loaded = store.open(session).unwrap();
     assert_eq!(loaded.notices, [""; 0]);
-    assert_eq!(loaded.entries, expected());
-    drop(loaded);
-    assert_eq!(fs::read(&path).unwrap(), LOG, "a log is not rewritten for being read");
+    drop(loaded.log);
+    assert_eq!(fs::read(&path).unwrap(), log, "a log is not rewritten for being read");
+    loaded.entries
 }

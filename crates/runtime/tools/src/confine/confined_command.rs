@@ -34,11 +34,11 @@ impl ConfinedCommand {
 
     /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
     pub fn denied(&self, finished: &CommandReport) -> Option<String> {
-        let sandbox = self.sandbox.as_ref()?;
+        let sandbox = self.sandbox.as_ref().filter(|_| !finished.status.success())?;
         let text = finished.output.to_text();
         let Some(denied) = ostler_exec::denial_hint(&text, finished.status, sandbox) else {
-            let failed = !finished.status.success() && text.contains("Permission denied");
-            return unlistable(sandbox).filter(|_| failed);
+            let is_denied = text.contains("Permission denied");
+            return is_denied.then(|| unlistable(sandbox)).flatten();
         };
         if let (DeniedAct::Write(_), Some(_)) = (&denied.act, &self.new_files) {
             return Some(BESIDE.replace("{what}", &denied.to_string()));

@@ -34,7 +34,7 @@ pub(crate) struct Old<'a> {
 /// What is to be there.
 pub(crate) struct New {
     pub bytes: Vec<u8>,
-    /// The model is not told of everything that is new to it.
+    /// The model is not told about everything that is new to it.
     pub unseen: bool,
 }
 

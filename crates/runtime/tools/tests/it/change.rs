@@ -76,7 +76,7 @@ async fn an_edit_that_still_fits_is_made_and_the_other_change_told() {
         "Updated f:\n  1\tone\n  2\tTWO\n- 3\tthree\n+ 3\tfour\n[f had been changed by something else since you read it. Those changes are kept:]\n  1\tone\n- 2\ttwo\n+ 2\tTWO\n  3\tthree"
     );
     assert_eq!(desk.read("f"), "one\nTWO\nfour\n");
-    // Its own changes are what it knows; the next one from elsewhere is told of again.
+    // Its own changes are what it knows; the next one from elsewhere is told about again.
     desk.write("f", "ONE\nTWO\nfour\n");
     has(&desk.ok("Edit", edit("four", "five", true)).await, "- 1\tone\n+ 1\tONE");
     // All of it has been told, so all of it may be replaced.

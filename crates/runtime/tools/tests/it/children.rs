@@ -55,7 +55,7 @@ pub fn with_little_space(name: &str) -> bool {
         return true;
     }
     let mut command = Command::new("/bin/sh");
-    // The signal that tells of the limit would end the process; ignored, the write fails instead.
+    // The signal that reports the limit would end the process; ignored, the write fails instead.
     command.args(["-c", r#"trap '' XFSZ; ulimit -f 1; exec "$0" "$@""#]);
     run(command, name);
     false

@@ -154,7 +154,7 @@ async fn what_may_not_be_read_is_left_out_of_a_tree() {
     let none = desk.ok("Grep", json!({"pattern": "key", "path": "deep"})).await;
     has(&none, "No matches");
     has(&none, "[1 file left out");
-    // What is not searched anyway is not told of.
+    // What is not searched anyway is not told about.
     let others = desk.ok("Grep", json!({"pattern": "key", "glob": "a"})).await;
     assert_eq!(others, "a");
     // A file that is named was asked about before; and names are no content.

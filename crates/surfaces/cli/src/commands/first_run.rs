@@ -1,8 +1,9 @@
 //! The first session at a terminal: how much may run without a question.
 
 use super::lines::{Lines, is_prompt};
-use super::repl::write;
+use super::trust;
 use crate::exit::warn;
+use crate::output::write;
 use anyhow::Result;
 use ostler::Mode;
 use ostler::config;
@@ -17,9 +18,15 @@ Your answer is saved in settings.json; change it there or with --permission-mode
 
 const AGAIN: &str = "Please answer c, e or a: ";
 
+/// What only the person can say before the session begins.
+pub async fn prepared(profile: Profile, lines: &mut Lines) -> Result<Profile> {
+    let profile = ask(profile, lines).await?;
+    trust::ask(profile, lines).await
+}
+
 /// Asked once, of a person. A prompt instead of an answer chooses nothing and is not lost; the question comes again next
 /// time.
-pub async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
+async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
     let chosen = profile.flags.mode.is_some() || profile.loaded.mode.is_some();
     if !lines.are_typed() || chosen || !config::is_first_run(&profile.places) {
         return Ok(profile);

@@ -3,6 +3,7 @@
 mod answer;
 mod completions;
 mod context;
+mod conversation;
 pub mod cost;
 mod demo;
 mod doctor;
@@ -10,6 +11,7 @@ mod events;
 mod first_run;
 mod headless;
 mod hooks;
+mod line_output;
 mod lines;
 mod local;
 mod memory;
@@ -27,6 +29,7 @@ mod skills;
 mod snapshots;
 mod stdin;
 mod trust;
+mod typing;
 mod undo;
 mod waiting;
 

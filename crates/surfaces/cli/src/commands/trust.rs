@@ -1,10 +1,10 @@
 //! What the files of a project request, shown before anybody accepts it.
 
 use super::lines::{Lines, is_prompt};
-use super::repl::write;
 use crate::args::RunArgs;
 use crate::exit::warn;
 use crate::output::visible::visible;
+use crate::output::write;
 use anyhow::Result;
 use ostler::config::UntrustedFile;
 use ostler_profile::{Environment, Profile, ProfileError};

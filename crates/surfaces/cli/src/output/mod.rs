@@ -23,5 +23,14 @@ pub trait Output {
     fn local(&mut self, text: &str) -> Result<()>;
 }
 
+/// A line on standard output.
+pub fn say(text: &str) -> Result<()> {
+    write(&format!("{text}\n"))
+}
+
+pub fn write(text: &str) -> Result<()> {
+    Ok(printer::print(text)?)
+}
+
 #[cfg(test)]
 mod recorded_tests;

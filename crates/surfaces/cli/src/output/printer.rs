@@ -7,6 +7,7 @@
 
 use ostler::{Driver, Envelope};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::FileType;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::{self, IoSlice, Write};
 use std::os::fd::AsFd;
@@ -35,6 +36,8 @@ struct Printer {
     queue: Sender<(Stream, Vec<u8>)>,
     backlog: watch::Sender<Backlog>,
     output: Arc<dyn AsFd + Send + Sync>,
+    /// A file takes everything at once.
+    is_file: bool,
     /// The kernel can write to the output without waiting; not every kind of file and not every kernel can.
     is_immediate: AtomicBool,
 }
@@ -120,7 +123,9 @@ impl Printer {
         let sink = Arc::clone(&output);
         let work = move || write_queue(&waiting, &shared, &*sink, &errors);
         std::thread::Builder::new().name("printer".into()).spawn(work)?;
-        Ok(Printer { queue, backlog, output, is_immediate: true.into() })
+        let is_file = rustix::fs::fstat(&*output)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        Ok(Printer { queue, backlog, output, is_file, is_immediate: true.into() })
     }
 
     /// Never waits.
@@ -150,8 +155,12 @@ impl Printer {
         }
         // Where the file is: a pipe has no other place.
         let here = u64::MAX;
-        let bytes = [IoSlice::new(bytes)];
-        match rustix::io::pwritev2(&self.output, &bytes, here, ReadWriteFlags::NOWAIT) {
+        let slices = [IoSlice::new(bytes)];
+        let written = match self.is_file {
+            true => rustix::io::write(&self.output, bytes),
+            false => rustix::io::pwritev2(&self.output, &slices, here, ReadWriteFlags::NOWAIT),
+        };
+        match written {
             Ok(count) => count,
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Err(_) => {

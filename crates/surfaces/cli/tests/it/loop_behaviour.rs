@@ -1,7 +1,7 @@
 //! Makes docs/loop-behaviour.md: plays each scenario against the model server, writes down what the program did,
 //! and compares it with what Claude Code did. A difference without a reason fails, a reason without a difference too.
 //!
-//! `UPDATE_DOCS=1 cargo test -p ostler-cli loop_behaviour` writes the file anew.
+//! `UPDATE_DOCS=1 cargo test -p ostler-cli loop_behaviour` writes the file again.
 
 mod better;
 mod context;

@@ -108,7 +108,7 @@ fn secrets_are_refused_on_the_command_line() {
     assert_eq!(kept(&world), [] as [&str; 0]);
 }
 
-/// A note for all projects asks; in text a line tells of what is kept, in stream-json an event, before the result.
+/// A note for all projects asks; in text a line describes what is kept, in stream-json an event, before the result.
 /// In every format, once, and without the text.
 #[test]
 fn a_secret_that_is_not_kept_is_told() {

@@ -45,7 +45,7 @@ fn events_can_be_followed() {
     follower.wait().unwrap();
 }
 
-/// A session in which nothing was said has not begun; one that has is told of its end.
+/// A session in which nothing was said has not begun; one that has is told about its end.
 #[test]
 fn an_interactive_session_tells_its_end_and_what_its_tools_did() {
     for (speaks, told) in [(false, ""), (true, "SessionEnd prompt_input_exit\n")] {

@@ -1,4 +1,4 @@
-//! The sandbox from end to end: what the kernel refuses, what the model is told of it, and who may lift it.
+//! The sandbox from end to end: what the kernel refuses, what the model is told about it, and who may lift it.
 
 use crate::support::{Ran, World, can_hide_bubblewrap, finish};
 use ostler_model_server::{Script, calls, text};

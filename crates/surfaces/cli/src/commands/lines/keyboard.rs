@@ -1,7 +1,7 @@
 //! Lines made of keys, drawn while they are typed.
 
-use super::super::repl::write;
 use crate::exit::warn;
+use crate::output::write;
 use crate::terminal::{Drawing, Effect, Key, Keys, Line, Terminal, columns};
 use anyhow::Result;
 use std::collections::VecDeque;

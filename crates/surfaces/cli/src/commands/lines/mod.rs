@@ -4,8 +4,8 @@
 mod keyboard;
 mod pipe;
 
-use super::repl::write;
 use crate::output::paint;
+use crate::output::write;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use keyboard::Keyboard;

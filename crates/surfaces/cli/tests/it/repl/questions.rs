@@ -9,7 +9,7 @@ fn one_call() -> Script {
     Script::new().answer(bash("touch made")).answer(text("Seen.")).answer(text("Next."))
 }
 
-/// Asks and answers; gives back what the model was told of the call.
+/// Asks and answers; gives back what the model was told about the call.
 fn answered(answer: &'static str, runs: bool, want: &'static str) {
     both(one_call, |world, talk| {
         talk.expect("> ");

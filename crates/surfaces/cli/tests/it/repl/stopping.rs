@@ -88,7 +88,7 @@ fn at_the_prompt() {
             talk.expect("> ");
             talk.send_line("go");
             talk.expect("Here.");
-            // What was entered in between begins the count anew.
+            // What was entered in between begins the count again.
             talk.expect("> ");
             talk.interrupt();
             talk.expect("to exit)");

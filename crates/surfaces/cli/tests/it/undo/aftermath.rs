@@ -78,7 +78,7 @@ fn a_killed_session_is_told_once() {
     world.assert_never_rejected();
 }
 
-/// A rewound conversation knows nothing of what was taken back; files alone are told of.
+/// A rewound conversation knows nothing of what was taken back; files alone are told about.
 #[test]
 fn a_rewind_is_told_only_where_the_conversation_stays() {
     for (how, told) in [("--both", 0), ("--files", 1)] {

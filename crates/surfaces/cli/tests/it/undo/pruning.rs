@@ -29,7 +29,7 @@ fn nothing_is_called_undone_that_was_not() {
     assert_eq!(undone(&world, &["--redo"]).0.code, Some(1));
 }
 
-/// A store that begins anew in the middle of a session does not take one call's numbers for another's.
+/// A store that starts from scratch in the middle of a session does not take one call's numbers for another's.
 #[test]
 fn what_is_still_kept_is_undone() {
     let bash = |command: &str| calls([("Bash", json!({ "command": command }))]);

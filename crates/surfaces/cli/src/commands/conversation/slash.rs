@@ -1,16 +1,14 @@
 //! What begins with a slash and is not a skill.
 
-use super::{Next, Repl, say};
+use super::Conversation;
 use crate::args::{Args, Command};
-use crate::commands::signals::Signals;
 use crate::commands::{self, cost, local, rewind, sessions, skills};
-use crate::exit::Code;
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use ostler::{Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
 
 const HELP: &str = "\
 /clear            start a new session
@@ -36,102 +34,104 @@ While the agent works, a line you type reaches the model at its next step; /queu
 Answer a question with y (once), s (this session), p (this project) or n, or type why not.
 Outside a session, `ostler permissions` lists the rules, explains why a call asks and revokes approvals.";
 
-impl Repl<'_> {
-    /// None: it is a prompt.
-    pub(super) async fn command(
-        &mut self,
-        line: &str,
-        signals: &mut Signals,
-    ) -> Result<Option<Next>> {
+/// What a command leads to.
+pub enum Effect {
+    /// These lines are the answer.
+    Lines(Vec<String>),
+    /// A turn, to be driven and shown.
+    Turn(Driver),
+    /// Another session took the place of this one.
+    Switched,
+    Leave,
+    /// It is not a command but a prompt.
+    Prompt,
+}
+
+impl From<&str> for Effect {
+    fn from(line: &str) -> Self {
+        Effect::Lines(vec![line.to_owned()])
+    }
+}
+
+impl Conversation<'_> {
+    pub async fn command(&mut self, line: &str) -> Result<Effect> {
         let (command, rest) = split(line);
-        match command {
-            "/quit" | "/exit" => return Ok(Some(Next::Leave(Code::Done))),
+        Ok(match command {
+            "/quit" | "/exit" => Effect::Leave,
             "/clear" | "/new" => self.switch(SessionChoice::New, "clear").await?,
             "/resume" => self.resume(rest).await?,
             "/fork" => {
                 let copy = self.session.fork(ForkPoint::End)?;
-                self.end("resume").await?;
-                self.go_on_with(copy)?;
+                self.replace(copy, "resume").await
             }
-            "/rewind" if !rest.is_empty() => self.rewind(rest).await?,
-            "/compact" => {
-                let driver = self.session.compact(focus(rest))?;
-                return self.turn(driver, signals).await.map(Some);
+            "/rewind" if !rest.is_empty() => {
+                self.rewind(rest).await?;
+                Effect::Lines(Vec::new())
             }
-            "/queue" => {
-                let driver = match rest {
-                    "" => self.session.run_queued()?,
-                    prompt => self.session.ask(Prompt::typed(prompt))?,
-                };
-                return self.turn(driver, signals).await.map(Some);
-            }
+            "/compact" => Effect::Turn(self.session.compact(focus(rest))?),
+            "/queue" if rest.is_empty() => Effect::Turn(self.session.run_queued()?),
+            "/queue" => Effect::Turn(self.session.ask(Prompt::typed(rest))?),
             "/continue" if self.session.can_resume_turn() => {
-                let driver = self.session.resume_turn()?;
-                return self.turn(driver, signals).await.map(Some);
+                Effect::Turn(self.session.resume_turn()?)
             }
-            "/continue" => say("The last turn is finished; there is nothing to continue.")?,
-            _ if self.at_once(command, rest).await? => {}
-            _ => return Ok(None),
-        }
-        Ok(Some(Next::Go))
+            "/continue" => "The last turn is finished; there is nothing to continue.".into(),
+            _ => match self.at_once(command, rest).await? {
+                Some(lines) => Effect::Lines(lines),
+                None => Effect::Prompt,
+            },
+        })
     }
 
     /// A line that was entered while a turn runs.
-    pub(super) fn beside(&mut self, line: &str) -> Result<()> {
+    pub fn beside(&mut self, line: &str) -> Result<Vec<String>> {
         let (command, rest) = split(line);
         let receipt = match command {
-            "" => return Ok(()),
+            "" => return Ok(Vec::new()),
             "/queue" => self.session.send(Input::Prompt(Prompt::typed(rest)))?,
             "/compact" => self.session.send(Input::Compact { focus: focus(rest) })?,
-            "/mode" => return self.mode(rest),
-            "/model" => return self.model(rest),
-            "/help" => return say(HELP),
-            "/context" => {
-                return local::table(&self.session.context()).iter().try_for_each(|line| say(line));
+            "/mode" | "/model" | "/help" | "/context" | "/cost" => {
+                return self.looked_up(command, rest).map(Option::unwrap_or_default);
             }
-            "/cost" => return self.cost(),
             _ if command.starts_with('/') => {
-                return say(&format!(
-                    "{} waits for the turn to end: stop it with Ctrl+C, or enter /queue {}",
-                    visible(command),
-                    visible(line)
-                ));
+                let (command, line) = (visible(command), visible(line));
+                return Ok(vec![format!(
+                    "{command} waits for the turn to end: stop it with Ctrl+C, or enter /queue {line}"
+                )]);
             }
             _ => self.session.send(Input::Steer(Message::user(line)))?,
         };
-        match receipt {
-            InputReceipt::Queued(_) if command == "/queue" || command == "/compact" => {
-                say("(queued until the turn ends)")
-            }
-            _ => Ok(()),
-        }
+        let waits = matches!(receipt, InputReceipt::Queued(_)) && command.starts_with('/');
+        Ok(waits.then(|| "(queued until the turn ends)".to_owned()).into_iter().collect())
     }
 
-    /// Commands that need no turn. False: there is no such command.
-    async fn at_once(&mut self, command: &str, rest: &str) -> Result<bool> {
+    /// Commands that need no turn. None: there is no such command.
+    async fn at_once(&mut self, command: &str, rest: &str) -> Result<Option<Vec<String>>> {
         match command {
-            "/help" => say(HELP)?,
-            "/sessions" => sessions::table(&self.sessions()?).iter().try_for_each(|l| say(l))?,
-            "/skills" => {
-                skills::table(&self.session.skills()).iter().try_for_each(|line| say(line))?;
-            }
-            "/cost" => self.cost()?,
-            "/context" => {
-                local::table(&self.session.context()).iter().try_for_each(|line| say(line))?;
-            }
-            "/mode" => self.mode(rest)?,
-            "/model" => self.model(rest)?,
             "/undo" => self.own("undo", rest, true).await?,
             "/rewind" => self.own("rewind", "", true).await?,
             "/permissions" => self.own("permissions", "list", false).await?,
             "/memory" if rest.is_empty() => self.own("memory", "list", false).await?,
             "/memory" => self.own("memory search --", rest, false).await?,
-            _ => return Ok(false),
+            _ => return self.looked_up(command, rest),
         }
-        Ok(true)
+        Ok(Some(Vec::new()))
     }
 
-    fn mode(&self, name: &str) -> Result<()> {
+    /// Commands that work at any time.
+    fn looked_up(&self, command: &str, rest: &str) -> Result<Option<Vec<String>>> {
+        Ok(Some(match command {
+            "/help" => vec![HELP.to_owned()],
+            "/sessions" => sessions::table(&self.sessions()?),
+            "/skills" => skills::table(&self.session.skills()),
+            "/cost" => self.cost()?,
+            "/context" => local::table(&self.session.context()),
+            "/mode" => vec![self.mode(rest)?],
+            "/model" => vec![self.model(rest)?],
+            _ => return Ok(None),
+        }))
+    }
+
+    fn mode(&self, name: &str) -> Result<String> {
         if !name.is_empty() {
             let names = Mode::ALL.map(Mode::name).join(", ");
             let Some(mode) = Mode::parse(name) else {
@@ -139,14 +139,14 @@ impl Repl<'_> {
             };
             self.session.send(Input::SetMode(mode))?;
         }
-        say(&format!("mode: {}", self.session.mode().name()))
+        Ok(format!("mode: {}", self.session.mode().name()))
     }
 
-    fn model(&self, name: &str) -> Result<()> {
+    fn model(&self, name: &str) -> Result<String> {
         if !name.is_empty() {
             self.session.send(Input::SetModel(name.to_owned()))?;
         }
-        say(&format!("model: {}", visible(self.session.model().as_str())))
+        Ok(format!("model: {}", visible(self.session.model().as_str())))
     }
 
     fn sessions(&self) -> Result<Vec<ostler::SessionInfo>> {
@@ -154,17 +154,16 @@ impl Repl<'_> {
         Ok(ostler::list_sessions(&home, &self.session.workspace().cwd)?)
     }
 
-    fn cost(&self) -> Result<()> {
+    fn cost(&self) -> Result<Vec<String>> {
         let (cwd, session) = (&self.session.workspace().cwd, self.session.id());
         let budgets = self.host.options().budgets;
-        let lines = cost::of_session(self.environment.home()?, cwd, session, budgets)?;
-        lines.iter().try_for_each(|line| say(line))
+        cost::of_session(self.environment.home()?, cwd, session, budgets)
     }
 
-    async fn resume(&mut self, id: &str) -> Result<()> {
+    async fn resume(&mut self, id: &str) -> Result<Effect> {
         let this = self.session.id();
         if id == this.as_str() {
-            return say("This is that session.");
+            return Ok("This is that session.".into());
         }
         if !id.is_empty() {
             return self.switch(SessionChoice::Resume(id.to_owned()), "resume").await;
@@ -175,7 +174,7 @@ impl Repl<'_> {
             Some(session) => {
                 self.switch(SessionChoice::Resume(session.id.to_string()), "resume").await
             }
-            None => say("There is no other session in this directory."),
+            None => Ok("There is no other session in this directory.".into()),
         }
     }
 

@@ -1,0 +1,94 @@
+//! A session on a plain terminal: turn after turn, with what each of them took.
+
+use super::conversation::Conversation;
+use crate::exit::{warn, warn_of};
+use crate::output::paint::Paint;
+use crate::output::screen::Screen;
+use crate::output::visible::visible;
+use crate::output::{say, usage};
+use anyhow::Result;
+use ostler::{Event, Finished, words};
+
+pub struct LineOutput {
+    pub screen: Screen,
+    /// The first word of what was entered last.
+    entered: String,
+    /// The turn is a summary of the conversation.
+    compacted: bool,
+}
+
+impl LineOutput {
+    pub fn new() -> Self {
+        LineOutput { screen: Screen::new(), entered: String::new(), compacted: false }
+    }
+
+    /// What was entered leads to a turn.
+    pub fn begin(&mut self, line: &str) {
+        self.entered = line.split_whitespace().next().unwrap_or_default().to_owned();
+        (self.screen, self.compacted) = (Screen::new(), false);
+    }
+
+    pub fn greet(&mut self, conversation: &mut Conversation<'_>, news: &[String]) -> Result<()> {
+        let (session, version) = (&conversation.session, env!("CARGO_PKG_VERSION"));
+        say(&format!("ostler {version} · {} · session {}", session.model(), session.id()))?;
+        let paint = Paint::for_terminal();
+        news.iter().try_for_each(|notice| say(&paint.dim(&visible(notice))))?;
+        self.announce(conversation)?;
+        say("Type a prompt, or /help for commands. You can also type while the agent works.")
+    }
+
+    /// Another session took the place of the last one.
+    pub fn switched(&mut self, conversation: &mut Conversation<'_>) -> Result<()> {
+        self.last_words(conversation)?;
+        say(&format!("session {}", conversation.session.id()))?;
+        self.announce(conversation)
+    }
+
+    /// What was found on opening, and what a resumed session was about to do.
+    fn announce(&mut self, conversation: &Conversation<'_>) -> Result<()> {
+        let found = conversation.session.announce();
+        found.iter().for_each(|envelope| warn_of(&envelope.event));
+        let (lines, plan) = conversation.announce();
+        lines.iter().for_each(|line| warn(line));
+        plan.map_or(Ok(()), |plan| self.screen.plan(&plan))
+    }
+
+    /// Of sessions that have ended.
+    pub fn last_words(&mut self, conversation: &mut Conversation<'_>) -> Result<()> {
+        let paint = Paint::for_terminal();
+        conversation.last_words().into_iter().try_for_each(|words| {
+            words.events.iter().for_each(|envelope| warn_of(&envelope.event));
+            words.tools.iter().try_for_each(|line| say(&paint.dim(&visible(line))))
+        })
+    }
+
+    pub fn event(&mut self, event: &Event) -> Result<()> {
+        match event {
+            Event::Finished(finished) => {
+                self.screen.end_line()?;
+                // What no answer showed: why a conversation was not summarized.
+                if finished.iterations == 0 && !self.compacted {
+                    say(&visible(&finished.text))?;
+                }
+                self.compacted = false;
+                show_end(finished)
+            }
+            Event::PromptRefused { why } => {
+                let command = visible(&self.entered);
+                say(&format!("There is no command {command}; /help lists them. {}", visible(why)))
+            }
+            event => {
+                self.compacted |= matches!(event, Event::Compacted { .. });
+                self.screen.event(event)
+            }
+        }
+    }
+}
+
+fn show_end(finished: &Finished) -> Result<()> {
+    if let Some(line) = words::failure(finished) {
+        warn(&line);
+    }
+    say(&usage::line(finished))?;
+    usage::budgets(finished).try_for_each(|line| say(&line))
+}

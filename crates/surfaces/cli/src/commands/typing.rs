@@ -1,0 +1,121 @@
+//! Lines that are typed while a session goes on.
+
+use super::lines::Lines;
+use super::signals::Signals;
+use super::{answer, question};
+use crate::exit::Code;
+use crate::output::say;
+use anyhow::Result;
+use futures_util::StreamExt;
+use ostler::{Driver, Envelope, Event, Question, QuestionId, Reply};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// So much is held back while a line is typed; then the session waits for the person.
+const MOST_HELD: usize = 10_000;
+
+pub struct Typing {
+    pub lines: Lines,
+    /// What the session said while a line was being typed.
+    held: VecDeque<Arc<Envelope>>,
+}
+
+/// How waiting for a line ended.
+pub enum Typed {
+    /// None: there will be no more.
+    Line(Option<String>),
+    /// What was asked needs no answer any more.
+    Over,
+    Signal(Code),
+}
+
+/// What became of a question.
+pub enum Answer {
+    Reply(Reply),
+    /// Somebody else has answered, or no answer is needed any more.
+    Over,
+    Signal(Code),
+}
+
+impl Typing {
+    pub fn new(lines: Lines) -> Self {
+        Typing { lines, held: VecDeque::new() }
+    }
+
+    /// To be shown before what the session says next.
+    pub fn held(&mut self) -> Option<Arc<Envelope>> {
+        self.held.pop_front()
+    }
+
+    /// Reads a prompt while no turn runs.
+    pub async fn prompt(&mut self, signals: &mut Signals) -> Result<Typed> {
+        Ok(tokio::select! {
+            biased;
+            caught = signals.next() => Typed::Signal(caught),
+            line = self.lines.next_prompt("> ") => Typed::Line(line?),
+        })
+    }
+
+    /// Puts a question until what is typed answers it.
+    pub async fn answer(
+        &mut self,
+        question: &Question,
+        driver: &mut Driver,
+        signals: &mut Signals,
+    ) -> Result<Answer> {
+        self.lines.forget();
+        let is_offered = !question.decision.offer.is_empty();
+        let mut shown = question::text(question);
+        loop {
+            let answer = match self.line(&shown, Some(&question.id), driver, signals).await? {
+                Typed::Line(answer) => answer,
+                Typed::Over => return say("").map(|()| Answer::Over),
+                Typed::Signal(caught) => return say("").map(|()| Answer::Signal(caught)),
+            };
+            if !self.lines.are_echoed() || answer.is_none() {
+                say("")?;
+            }
+            match answer::reply(answer.as_deref(), is_offered) {
+                Some(reply) => return Ok(Answer::Reply(reply)),
+                None => shown = question::no_project(),
+            }
+        }
+    }
+
+    /// Reads a line. Output waits until it is entered; the work does not. The answer to a question is one word; anything
+    /// else may be a prompt of several lines.
+    pub async fn line(
+        &mut self,
+        shown: &str,
+        question: Option<&QuestionId>,
+        driver: &mut Driver,
+        signals: &mut Signals,
+    ) -> Result<Typed> {
+        let Typing { lines, held } = self;
+        let mut line = pin!(async {
+            match question {
+                Some(_) => lines.next(shown).await,
+                None => lines.next_prompt(shown).await,
+            }
+        });
+        let mut goes_on = true;
+        loop {
+            tokio::select! {
+                biased;
+                caught = signals.next() => return Ok(Typed::Signal(caught)),
+                line = &mut line => return Ok(Typed::Line(line?)),
+                envelope = driver.next(), if goes_on && held.len() < MOST_HELD => {
+                    goes_on = envelope.is_some();
+                    let is_over = envelope.as_ref().is_some_and(|envelope| {
+                        matches!(&envelope.event, Event::QuestionClosed { id, .. } if Some(id) == question)
+                    });
+                    held.extend(envelope);
+                    if is_over {
+                        return Ok(Typed::Over);
+                    }
+                }
+            }
+        }
+    }
+}
