@@ -66,15 +66,16 @@ pub(crate) fn session(
     assembled(host, options, None, open)
 }
 
-/// The session of an agent that another session starts.
+/// The session of an agent that another session starts, or resumes.
 pub(crate) fn child(
     host: &Host,
     options: SessionOptions,
     lineage: Lineage,
+    resumed: Option<&SessionId>,
 ) -> Result<Session, Error> {
-    let started_by = lineage.started_by();
-    assembled(host, options, Some(&lineage), |host, _, cwd| {
-        log_choice::open_child(host, cwd, started_by)
+    assembled(host, options, Some(&lineage), |host, _, cwd| match resumed {
+        Some(id) => log_choice::open_known(host, id),
+        None => log_choice::open_child(host, cwd, lineage.started_by()),
     })
 }
 
@@ -94,7 +95,8 @@ fn assembled(
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
-    let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
+    let named = (log.id(), lineage);
+    let registry = hooks::registry(host, &options, &scope, &workspace, named, &confinement);
     let place = (host.home(), &options, &workspace);
     let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =

@@ -121,7 +121,8 @@ impl Driver {
                 self.session.probe_sandbox();
             }
             Event::Finished(_) => {
-                let learnt = self.learning();
+                let (learnt, event) =
+                    (self.learning(), self.session.with_spending_of_agents(event));
                 self.stage = Stage::Learning { finished: Some(Box::new(event)), learnt };
             }
             event => {

@@ -1,9 +1,10 @@
 //! Everything a surface can ask of a session.
 
 use crate::error::Error;
+use crate::session_agents::AgentInput;
 use crate::session_rewind::Rewind;
 use crate::undo::Undone;
-use ostler_core::event::SessionRules;
+use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{InboundId, QuestionId};
 use ostler_core::inbox::QueuedItem;
 use ostler_core::message::{Block, Message};
@@ -44,6 +45,11 @@ pub enum Input {
     SetEnv(Vec<(String, Option<String>)>),
     /// Goes back to before a turn. Only while no turn runs.
     Rewind(Rewind),
+    /// For an agent below this session, by its path.
+    Agent {
+        agent: AgentPath,
+        input: AgentInput,
+    },
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
     Compact {
         focus: Option<String>,
@@ -76,6 +82,8 @@ pub enum InputRefused {
     NoPrice(String),
     #[error("a turn runs; wait for its end, or interrupt it")]
     TurnRuns,
+    #[error("no agent {0} is running")]
+    NoSuchAgent(String),
     #[error("{0}")]
     Rewind(String),
     #[error("{0}")]

@@ -75,6 +75,7 @@ mod ring;
 mod rule_sets;
 mod sandbox;
 mod session;
+mod session_agents;
 mod session_events;
 mod session_fork;
 mod session_options;
@@ -107,6 +108,7 @@ pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
+pub use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
     AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
@@ -139,7 +141,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
-pub use ostler_core::session::ForkPoint;
+pub use ostler_core::session::{AgentState, ForkPoint};
 pub use ostler_core::session_state::SessionState;
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
@@ -180,6 +182,7 @@ pub use ring::{Cursor, Observed, Observer as SessionObserver};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
+pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
 pub use session_rewind::Rewind;
 pub use skills::skill_catalog;

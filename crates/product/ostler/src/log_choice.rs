@@ -87,6 +87,24 @@ pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error>
     Ok(FileStore::new(home)?.list(cwd)?)
 }
 
+/// A log that exists, by its whole id.
+pub(crate) fn open_known(host: &Host, id: &SessionId) -> Result<Opened, Error> {
+    let home = host.home().ok_or_else(|| StoreError::NotFound(id.clone()))?;
+    let store = FileStore::new(home)?;
+    let loaded = store.open(id)?;
+    let blobs = store.blobs_of(id);
+    Ok(Opened { loaded, blobs })
+}
+
+/// Who started a session; none: a person did.
+pub(crate) fn started_by(home: &Path, id: &SessionId) -> Result<Option<StartedBy>, Error> {
+    let entries = FileStore::new(home)?.peek(id)?;
+    Ok(entries.into_iter().find_map(|entry| match entry {
+        Entry::Opened { started_by, .. } => started_by.map(|link| *link),
+        _ => None,
+    }))
+}
+
 /// A new log for an agent that another session started.
 pub(crate) fn open_child(host: &Host, cwd: &Path, started_by: StartedBy) -> Result<Opened, Error> {
     let mut first = first_entry(fresh_id(), cwd, None);

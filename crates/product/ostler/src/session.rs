@@ -160,6 +160,7 @@ impl Session {
             Input::Rewind(rewind) => self.rewind(rewind),
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
+            Input::Agent { agent, input } => self.send_to_agent(&agent, input),
         }
     }
 

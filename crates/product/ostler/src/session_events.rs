@@ -11,7 +11,7 @@ use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_hooks::{EventLog, Observer};
 use ostler_skills::{Problem, Skills};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -27,6 +27,8 @@ pub(crate) struct SessionEvents {
     driver: AtomicWaker,
     /// The driver has read, or is gone.
     read: Notify,
+    /// A call has begun.
+    call_begun: Notify,
 }
 
 /// Envelopes that wait for the driver before agents below it wait, too.
@@ -48,6 +50,21 @@ struct EventStream {
     observer: Observer,
     /// What the driver has not read yet; none where there is no driver.
     unread: Option<VecDeque<Arc<Envelope>>>,
+    /// Calls of the running turn that have begun and not ended.
+    begun: HashSet<CallId>,
+}
+
+impl EventStream {
+    /// True: a call has begun.
+    fn follow_calls(&mut self, event: &Event) -> bool {
+        match event {
+            Event::CallStarted { id, .. } => return self.begun.insert(id.clone()),
+            Event::CallFinished { id, .. } => drop(self.begun.remove(id)),
+            Event::Finished(_) | Event::TurnAbandoned => self.begun.clear(),
+            _ => {}
+        }
+        false
+    }
 }
 
 impl SessionEvents {
@@ -62,6 +79,7 @@ impl SessionEvents {
             opening: Vec::new(),
             observer: Observer::new(log),
             unread: None,
+            begun: HashSet::new(),
         };
         Arc::new(SessionEvents {
             session,
@@ -70,6 +88,7 @@ impl SessionEvents {
             stream: Mutex::new(stream),
             driver: AtomicWaker::new(),
             read: Notify::new(),
+            call_begun: Notify::new(),
         })
     }
 
@@ -94,6 +113,9 @@ impl SessionEvents {
         event: Event,
     ) -> Arc<Envelope> {
         let mut stream = self.stream();
+        if agent.is_root() && stream.follow_calls(&event) {
+            self.call_begun.notify_waiters();
+        }
         // The provider's own events are for the driver alone, and leave no gap in what others read.
         let is_shared = !matches!(event, Event::Raw(_));
         stream.seq += u64::from(is_shared);
@@ -177,6 +199,20 @@ impl SessionEvents {
                 return;
             }
             read.await;
+        }
+    }
+
+    /// Returns when everybody who reads knows that the call has begun.
+    pub(crate) async fn begun(&self, call: &CallId) {
+        loop {
+            let begun = self.call_begun.notified();
+            tokio::pin!(begun);
+            // From here on no news are missed.
+            begun.as_mut().enable();
+            if self.stream().begun.contains(call) {
+                return;
+            }
+            begun.await;
         }
     }
 

@@ -1,40 +1,45 @@
-//! The options of an agent: those of the one who starts it as they are now, and what its kind takes away.
+//! The options of an agent: those of the one who starts it as they are now, and what its definition takes away.
 
+use super::kinds;
 use crate::kit::known_tools;
 use crate::session::SessionShared;
 use crate::session_options::{SessionChoice, SessionOptions};
+use ostler_core::agent_definition::AgentDefinition;
+use ostler_core::event::AgentPath;
 use ostler_core::permission::Mode;
-use ostler_core::ports::{AgentKind, AgentOrder};
-use ostler_core::tool_facts::ToolKind;
+use ostler_core::tool_facts::KnownTools;
 
-const EXPLORER: &str = include_str!("../../../../../prompts/agents/explorer.md").trim_ascii();
-const PLANNER: &str = include_str!("../../../../../prompts/agents/planner.md").trim_ascii();
-const GENERAL: &str = include_str!("../../../../../prompts/agents/general.md").trim_ascii();
-
-pub(super) fn of(above: &SessionShared, order: &AgentOrder, name: &str) -> SessionOptions {
+/// The model that is asked for goes before that of the definition.
+pub(super) fn of(
+    above: &SessionShared,
+    definition: &AgentDefinition,
+    (path, task): (&AgentPath, &str),
+    model: Option<&str>,
+) -> SessionOptions {
     let own = &above.origin.1;
-    let kind = order.kind;
-    let model = order.model.clone().unwrap_or_else(|| above.agent.choice().primary.to_string());
-    let prompt = [own.append_system_prompt.as_deref().unwrap_or_default(), text(kind)];
+    let model = model.or(definition.model.as_deref()).filter(|model| *model != "inherit");
+    let model = model.map_or_else(|| above.agent.choice().primary.to_string(), str::to_owned);
+    let given = [own.append_system_prompt.as_deref().unwrap_or_default(), &definition.prompt];
+    let max_turns = definition.max_turns.into_iter().chain(own.max_turns).min();
     SessionOptions {
         log: SessionChoice::New,
         model,
         keep_model: false,
-        append_system_prompt: Some(prompt.join("\n\n").trim().to_owned()),
-        // What it finds out does not depend on how the project wants things done.
-        instructions: own.instructions.clone().filter(|_| kind != AgentKind::Explorer),
-        mode: mode(kind, above.agent.gate.mode()),
+        append_system_prompt: Some(given.join("\n\n").trim().to_owned()),
+        instructions: own.instructions.clone().filter(|_| kinds::reads_instructions(definition)),
+        mode: mode(definition.mode, above.agent.gate.mode()),
         // With what was approved since.
         policy: above.agent.gate.policy(),
         allow: Vec::new(),
         ask: Vec::new(),
         deny: Vec::new(),
-        tools: Some(tools(above, own, kind)),
+        tools: Some(tools(above, own, definition)),
         late_tools: false,
+        max_turns,
         max_budget_usd: None,
         purse: Some(above.agent.budget.clone()),
-        agent: Some(name.to_owned()),
-        task: Some(order.description.clone()),
+        agent: Some(path.names().join("/")),
+        task: Some(task.to_owned()),
         environment: above.parts.environment.now().to_vec(),
         memory: false,
         slow_call: None,
@@ -43,32 +48,26 @@ pub(super) fn of(above: &SessionShared, order: &AgentOrder, name: &str) -> Sessi
     }
 }
 
-fn text(kind: AgentKind) -> &'static str {
-    match kind {
-        AgentKind::Explorer => EXPLORER,
-        AgentKind::Planner => PLANNER,
-        AgentKind::General => GENERAL,
-    }
-}
-
 /// Never looser than the one above.
-fn mode(kind: AgentKind, above: Mode) -> Mode {
-    match kind {
-        AgentKind::Explorer | AgentKind::Planner => Mode::Plan,
-        AgentKind::General => above,
-    }
+fn mode(own: Option<Mode>, above: Mode) -> Mode {
+    own.filter(|own| own.is_stricter_than(above)).unwrap_or(above)
 }
 
 /// Of those that the one above can call.
-fn tools(above: &SessionShared, own: &SessionOptions, kind: AgentKind) -> Vec<String> {
-    let fits = |tool: ToolKind| match kind {
-        AgentKind::Explorer => tool == ToolKind::Reads,
-        AgentKind::Planner => !matches!(tool, ToolKind::Edits | ToolKind::Delegates),
-        AgentKind::General => true,
-    };
+fn tools(above: &SessionShared, own: &SessionOptions, definition: &AgentDefinition) -> Vec<String> {
     let known = known_tools(own);
     let names = known.names().filter(|name| above.tool_choice.offers(name));
-    names.filter(|name| fits(known.kind(name))).map(str::to_owned).collect()
+    names.filter(|name| offers(definition, name, &known)).map(str::to_owned).collect()
+}
+
+/// A tool that is named with a pattern, as in a rule, is the whole tool: rules are not given by definitions.
+fn offers(definition: &AgentDefinition, name: &str, known: &KnownTools) -> bool {
+    let is = |other: &String| {
+        let other = other.split('(').next().unwrap_or_default().trim();
+        known.first_name(other) == name
+    };
+    let chosen = definition.tools.as_ref().is_none_or(|tools| tools.iter().any(is));
+    chosen && !definition.disallowed_tools.iter().any(is)
 }
 
 #[cfg(test)]
@@ -77,11 +76,25 @@ mod tests {
 
     #[test]
     fn no_agent_has_a_looser_mode_than_the_one_above() {
-        for kind in AgentKind::ALL {
+        for own in Mode::ALL.into_iter().map(Some).chain([None]) {
             for above in Mode::ALL {
-                let own = mode(kind, above);
-                assert!(!above.is_stricter_than(own), "{kind:?} below {above:?} has {own:?}");
+                let has = mode(own, above);
+                assert!(!above.is_stricter_than(has), "{own:?} below {above:?} has {has:?}");
+                assert!(own.is_none_or(|own| own == has || !own.is_stricter_than(above)));
             }
         }
+    }
+
+    #[test]
+    fn a_definition_names_tools_as_rules_do() {
+        let known = ostler_tools::known_tools();
+        let definition = AgentDefinition {
+            tools: Some(vec!["Read".into(), "Bash(git log:*)".into(), "Task".into()]),
+            disallowed_tools: vec!["Bash".into()],
+            ..AgentDefinition::default()
+        };
+        let offered: Vec<&str> =
+            known.names().filter(|name| offers(&definition, name, &known)).collect();
+        assert_eq!(offered, ["Agent", "Read"]);
     }
 }

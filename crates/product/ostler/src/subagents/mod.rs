@@ -4,74 +4,45 @@
 
 mod child;
 mod child_options;
+mod kinds;
 mod lineage;
+mod refusal;
 mod relay;
+mod roster;
 mod slots;
 
 pub(crate) use lineage::Lineage;
+pub(crate) use roster::{AgentRun, Roster, add as add_usage};
 
 use crate::assembly;
 use crate::error::Error;
+use crate::kit::known_tools;
+use crate::log_choice;
 use crate::session::{Session, SessionShared};
 use crate::session_options::SessionOptions;
 use child::Child;
+use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 use ostler_core::event::{AgentPath, SessionRules};
-use ostler_core::ids::CallId;
-use ostler_core::ports::{AgentKind, AgentOrder, BoxFuture, Delegate, ToolContext};
+use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ledger::Usage;
+use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, ToolContext};
+use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
+use refusal::AgentRefused;
 use relay::Relay;
-use serde_json::json;
-use slots::{AgentSlots, Slot};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use slots::AgentSlots;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The agents that one session starts.
 pub(crate) struct Subagents {
     /// Where this session stands itself.
     path: AgentPath,
+    /// The session that a person began, if it is not this one.
+    root: Option<SessionId>,
     slots: Arc<AgentSlots>,
+    definitions: Vec<AgentDefinition>,
     session: OnceLock<Weak<SessionShared>>,
-    started: Mutex<Started>,
-}
-
-#[derive(Default)]
-struct Started {
-    /// How many of a kind there were, for their names.
-    counts: HashMap<&'static str, u32>,
-    /// Those that may still be at work.
-    running: Vec<Weak<SessionShared>>,
-}
-
-/// Why no agent was started.
-#[derive(Debug, thiserror::Error)]
-enum AgentRefused {
-    #[error("{limit} agents are running already. Wait for one of them, or do the work yourself")]
-    TooMany { limit: usize },
-    #[error(
-        "agents may start each other {limit} levels deep, and this one is at the last. Do the work yourself"
-    )]
-    TooDeep { limit: usize },
-    #[error("the session is closing")]
-    Closing,
-    #[error("{0}")]
-    NotOpened(#[from] Error),
-}
-
-impl AgentRefused {
-    /// For programs.
-    fn code(&self) -> &'static str {
-        match self {
-            AgentRefused::TooMany { .. } => "too_many_agents",
-            AgentRefused::TooDeep { .. } => "too_deep",
-            AgentRefused::Closing => "closing",
-            AgentRefused::NotOpened(_) => "not_opened",
-        }
-    }
-
-    fn output(&self) -> ToolOutput {
-        let text = format!("The agent was not started: {self}.");
-        ToolOutput { detail: Some(json!({ "refused": self.code() })), ..ToolOutput::error(text) }
-    }
+    pub(crate) roster: Arc<Roster>,
 }
 
 impl Subagents {
@@ -80,8 +51,14 @@ impl Subagents {
             Some(lineage) => lineage.slots.clone(),
             None => AgentSlots::new(options.max_agents, options.max_agent_depth),
         };
-        let path = lineage.map(|lineage| lineage.path.clone()).unwrap_or_default();
-        Arc::new(Subagents { path, slots, session: OnceLock::new(), started: Mutex::default() })
+        Arc::new(Subagents {
+            path: lineage.map(|lineage| lineage.path.clone()).unwrap_or_default(),
+            root: lineage.map(|lineage| lineage.root.clone()),
+            slots,
+            definitions: options.agents.clone(),
+            session: OnceLock::new(),
+            roster: Arc::default(),
+        })
     }
 
     /// From here on agents can be started.
@@ -91,7 +68,7 @@ impl Subagents {
 
     /// The rules of the session were replaced: commands of running agents are held by them, too.
     pub(crate) fn set_rules(&self, rules: &SessionRules) -> Result<(), Error> {
-        for session in self.running() {
+        for session in self.roster.running().iter().filter_map(|run| run.session()) {
             let shared = session.shared();
             shared.parts.rules.set(&shared.agent, &shared.workspace, rules.clone())?;
             shared.parts.subagents.set_rules(rules)?;
@@ -99,34 +76,97 @@ impl Subagents {
         Ok(())
     }
 
-    fn running(&self) -> Vec<Session> {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.running.retain(|session| session.strong_count() > 0);
-        let found = started.running.iter().filter_map(Weak::upgrade);
-        found.map(|shared| Session { shared }).collect()
-    }
-
-    /// `explorer-1`: lower-case letters, digits and hyphens only.
-    fn new_name(&self, kind: AgentKind) -> String {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = started.counts.entry(kind.name()).or_default();
-        *count += 1;
-        format!("{}-{count}", kind.name())
-    }
-
     fn start(&self, order: &AgentOrder, call: &CallId) -> Result<Child, AgentRefused> {
-        let session = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
-        let slot: Slot = self.slots.take(&self.path)?;
-        let name = self.new_name(order.kind);
-        let lineage = Lineage::of(&session, self, &name, call, order.kind);
-        let (host, _) = &session.origin;
-        let options = child_options::of(&session, order, &name);
-        let child = assembly::child(host, options, lineage)?;
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.running.push(Arc::downgrade(&child.shared));
-        drop(started);
-        let relay = Relay::new(&session, name, call.clone());
-        Ok(Child { relay, session: child, _slot: slot })
+        let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
+        let slot = self.slots.take(&self.path)?;
+        let (session, record) = match &order.resume {
+            Some(agent) => self.resume(&above, agent, order, call)?,
+            None => self.open(&above, order, call)?,
+        };
+        let journal = above.agent.journal.clone();
+        journal.record_agent(record.clone())?;
+        let relay = Relay::new(&above, record.name.clone(), call.clone());
+        let run = AgentRun::new(record, &session);
+        self.roster.add(run.clone());
+        Ok(Child::new(relay, session, run, (self.roster.clone(), journal), slot))
+    }
+
+    fn open(
+        &self,
+        above: &Arc<SessionShared>,
+        order: &AgentOrder,
+        call: &CallId,
+    ) -> Result<(Session, AgentRecord), AgentRefused> {
+        let known = known_tools(&above.origin.1);
+        let definition = kinds::find(&order.kind, &self.definitions, &known)
+            .ok_or_else(|| AgentRefused::NoSuchKind(order.kind.clone()))?;
+        if definition.isolation == AgentIsolation::Worktree {
+            return Err(AgentRefused::Worktree(definition.name));
+        }
+        let name = self.roster.new_name(&definition.name, &above.agent.journal);
+        let lineage = Lineage::of(above, self, &name, call, &definition);
+        let place = (&lineage.path, order.description.as_str());
+        let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let session = assembly::child(&above.origin.0, options, lineage, None)?;
+        let record = AgentRecord {
+            session: session.id().clone(),
+            call: call.clone(),
+            name,
+            kind: definition.name,
+            task: order.description.clone(),
+            state: AgentState::Running,
+        };
+        Ok((session, record))
+    }
+
+    /// What it may do is derived again: its definition as it was started with, and those above it as they are now.
+    fn resume(
+        &self,
+        above: &Arc<SessionShared>,
+        agent: &str,
+        order: &AgentOrder,
+        call: &CallId,
+    ) -> Result<(Session, AgentRecord), AgentRefused> {
+        let unknown = || AgentRefused::NoSuchAgent(agent.to_owned());
+        let record = self.record(agent).ok_or_else(unknown)?;
+        if record.state.is_running() {
+            return Err(AgentRefused::StillRunning(record.name));
+        }
+        let (host, _) = &above.origin;
+        let home = host.home().ok_or(AgentRefused::NotKept)?;
+        let link = log_choice::started_by(home, &record.session)?.ok_or_else(unknown)?;
+        // A fork knows the agents of the session that it was copied from, and does not have them.
+        let ours = link.session == *above.agent.journal.log().id();
+        let definition = link.definition.filter(|_| ours).ok_or_else(unknown)?;
+        let lineage = Lineage::of(above, self, &record.name, call, &definition);
+        let place = (&lineage.path, order.description.as_str());
+        let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let session = assembly::child(host, options, lineage, Some(&record.session))?;
+        check_price(&session)?;
+        let (call, task) = (call.clone(), order.description.clone());
+        Ok((session, AgentRecord { call, task, state: AgentState::Running, ..record }))
+    }
+
+    fn record(&self, agent: &str) -> Option<AgentRecord> {
+        let above = self.session.get().and_then(Weak::upgrade)?;
+        let all = self.roster.all(&above.agent.journal);
+        all.into_iter().rev().find(|had| had.name == agent || had.session.as_str() == agent)
+    }
+}
+
+/// An agent that knows a lot is not resumed to find out that nobody can pay for it.
+fn check_price(session: &Session) -> Result<(), AgentRefused> {
+    let agent = &session.shared().agent;
+    let model = agent.choice().primary;
+    let Some(price) = agent.model.info(&model).price else { return Ok(()) };
+    let (view, _) = agent.journal.conversation();
+    let input = agent.pressure(&view, &model).tokens;
+    let needs = price.cost(&Usage { input, ..Usage::default() });
+    let sums = agent.budget.sums().into_iter();
+    let left = sums.map(|sum| sum.limit - sum.spent - sum.reserved).fold(f64::INFINITY, f64::min);
+    match needs > left {
+        true => Err(AgentRefused::CannotPay { needs, left: left.max(0.0) }),
+        false => Ok(()),
     }
 }
 
@@ -136,5 +176,13 @@ impl Delegate for Subagents {
             Ok(child) => Box::pin(child.work(order.prompt)),
             Err(refused) => Box::pin(std::future::ready(refused.output())),
         }
+    }
+
+    fn definitions(&self) -> &[AgentDefinition] {
+        &self.definitions
+    }
+
+    fn kind_of(&self, agent: &str) -> Option<String> {
+        self.record(agent).map(|record| record.kind)
     }
 }

@@ -1,6 +1,6 @@
 //! How many agents may run, and how deep they may start each other: one count for a session and all agents below it.
 
-use super::AgentRefused;
+use super::refusal::AgentRefused;
 use ostler_core::event::AgentPath;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,11 +1,18 @@
 //! What the tool that delegates needs: somebody who starts agents.
 
 use super::{BoxFuture, ToolContext};
+use crate::agent_definition::AgentDefinition;
 use crate::tool::ToolOutput;
 
 pub trait Delegate: Send + Sync {
-    /// Starts an agent and gives its last text, or why there is none. Dropping the future ends the agent.
+    /// Starts or resumes an agent and gives its last text, or why there is none. Dropping the future ends the agent.
     fn delegate(&self, order: AgentOrder, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
+
+    /// The agents that people defined, beside those that ship.
+    fn definitions(&self) -> &[AgentDefinition];
+
+    /// The kind of an agent that was started before, by its id or its name; none: there is no such agent.
+    fn kind_of(&self, agent: &str) -> Option<String>;
 }
 
 /// The work that an agent is started for.
@@ -14,9 +21,12 @@ pub struct AgentOrder {
     /// In a few words, for people.
     pub description: String,
     pub prompt: String,
-    pub kind: AgentKind,
+    /// The name of a kind that ships, or of a definition.
+    pub kind: String,
     /// None: the model of the one who asks.
     pub model: Option<String>,
+    /// The agent that goes on with what it knows, by its id or its name, instead of a new one.
+    pub resume: Option<String>,
 }
 
 /// The agents that ship with the program.

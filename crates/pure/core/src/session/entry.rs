@@ -1,5 +1,7 @@
 //! The facts of the log. One line each, never rewritten; old formats are read forever.
 
+use super::agent_record::AgentRecord;
+use crate::agent_definition::AgentDefinition;
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
 use crate::event::{AgentPath, Control};
 use crate::ids::{BlobRef, CallId, InboundId, ModelId, QuestionId, SessionId};
@@ -160,6 +162,8 @@ pub enum Entry {
         terminal: Terminal,
         at: Timestamp,
     },
+    /// An agent was started, or came to its end.
+    Agent(Box<AgentRecord>),
 }
 
 impl Entry {
@@ -201,6 +205,12 @@ pub struct StartedBy {
     pub call: CallId,
     /// Its place below the session that a person began.
     pub agent: AgentPath,
+    /// The session that a person began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<SessionId>,
+    /// What it was started as, for when it is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<AgentDefinition>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

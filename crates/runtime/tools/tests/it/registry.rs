@@ -85,7 +85,10 @@ fn properties_are_those_models_know() {
         };
         schema["properties"].as_object().unwrap().keys().map(mark).collect()
     };
-    assert_eq!(properties("Agent"), ["description", "prompt", "subagent_type?", "model?"]);
+    assert_eq!(
+        properties("Agent"),
+        ["description", "prompt", "subagent_type?", "model?", "resume?"]
+    );
     assert_eq!(properties("TodoWrite"), ["todos"]);
     assert_eq!(properties("TaskCreate"), ["subject", "description", "activeForm?", "metadata?"]);
     assert_eq!(
@@ -127,9 +130,9 @@ async fn an_agent_is_known_by_two_names_and_a_third_is_refused() {
     let desk = desk();
     let input = |kind: &str| json!({"description": "d", "prompt": "p", "subagent_type": kind});
     for (names, kind) in [
-        (["explorer", "Explore"], "Explorer"),
-        (["planner", "Plan"], "Planner"),
-        (["general", "general-purpose"], "General"),
+        (["explorer", "Explore"], "\"explorer\""),
+        (["planner", "Plan"], "\"planner\""),
+        (["general", "general-purpose"], "\"general\""),
     ] {
         for name in names {
             super::support::has(&desk.ok("Agent", input(name)).await, kind);
@@ -138,12 +141,16 @@ async fn an_agent_is_known_by_two_names_and_a_third_is_refused() {
     }
     super::support::has(
         &desk.ok("Agent", json!({"description": "d", "prompt": "p"})).await,
-        "General",
+        "\"general\"",
     );
     super::support::has(
         &desk.err("Agent", input("../x")).await,
         "Available: explorer, planner, general",
     );
+    let resume = |id: &str| json!({"description": "d", "prompt": "p", "resume": id});
+    let access = desk.access("Agent", resume("explorer-1")).unwrap();
+    assert_eq!(access.delegates, ["explorer", "Explore"], "rules on its kind hold again");
+    super::support::has(&desk.err("Agent", resume("x")).await, "You started no agent \"x\"");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
 #![allow(clippy::result_large_err, reason = "as the port has it")]
 
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy, Rule, Workspace};
@@ -286,6 +287,14 @@ struct NoAgents;
 impl Delegate for NoAgents {
     fn delegate(&self, order: AgentOrder, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(std::future::ready(ToolOutput::text(format!("{order:?}"))))
+    }
+
+    fn definitions(&self) -> &[AgentDefinition] {
+        &[]
+    }
+
+    fn kind_of(&self, agent: &str) -> Option<String> {
+        (agent == "explorer-1").then(|| "explorer".to_owned())
     }
 }
 
