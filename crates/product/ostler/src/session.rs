@@ -451,7 +451,7 @@ impl Session {
         let told = if offered { shared.parts.skills.told(Some(window)) } else { None };
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
-        let furnished = furnished(&shared.parts, recalling, prompt, view);
+        let furnished = furnished(&shared.parts, recalling, prompt, (view, &shared.agent.journal));
         run_with(shared.agent.clone(), furnished, inbound, interrupt)
     }
 

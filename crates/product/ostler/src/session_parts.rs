@@ -72,7 +72,8 @@ impl SessionParts {
     ) -> Context {
         let mut context = Context::default();
         let (journal, tools) = (journal.clone(), tools.clone());
-        let carried = CarriedParts { journal, skills: self.skills.clone(), window, tools };
+        let (skills, agents) = (self.skills.clone(), self.subagents.roster.clone());
+        let carried = CarriedParts { journal, skills, window, tools, agents };
         context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
         context.reminders = vec![self.instructions.clone(), self.in_use.clone()];
         context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));

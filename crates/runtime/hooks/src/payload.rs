@@ -108,4 +108,17 @@ mod tests {
         let event = HookEvent::UserPromptSubmit { prompt: large };
         assert_eq!(About::default().payload(&event, false), None);
     }
+
+    #[test]
+    fn inside_an_agent_every_event_names_it() {
+        let agent = AboutAgent { id: "a".into(), kind: "explorer".into() };
+        let about = About { session_id: "root".into(), agent: Some(agent), ..About::default() };
+        let payload = about.payload(&canary(EventName::PreToolUse, None), false).unwrap();
+        let payload: Value = serde_json::from_str(&payload).unwrap();
+        assert_eq!(payload["session_id"], "root");
+        assert_eq!(
+            (&payload["agent_id"], &payload["agent_type"]),
+            (&"a".into(), &"explorer".into())
+        );
+    }
 }

@@ -28,11 +28,11 @@ pub struct AgentInput {
     description: String,
     /// Everything the agent needs to know: it sees nothing else
     prompt: String,
-    /// The kind of agent; general if you name none
+    /// Kind (default: general)
     subagent_type: Option<String>,
     /// Another model than yours
     model: Option<String>,
-    /// The id of an agent that you started before: it gets the prompt and goes on with what it knows
+    /// Name of an agent that goes on
     resume: Option<String>,
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+/// Agents that are listed for the model.
+const MOST_LINES: usize = 20;
 /// What an agent that the log calls running was, if nobody runs it.
 const LOST: &str = "the program ended while it was running";
 
@@ -24,6 +26,8 @@ struct RosterEntries {
     running: Vec<Arc<AgentRun>>,
     /// Of agents since the last turn of the session ended.
     spent: Vec<ModelUsage>,
+    /// The model knows of agents that an earlier process lost.
+    has_told: bool,
 }
 
 /// An agent at work.
@@ -115,6 +119,26 @@ impl Roster {
         all
     }
 
+    /// The newest of them for the model, one line each; none: there are none.
+    pub(crate) fn lines(&self, journal: &Journal) -> Option<String> {
+        let all = self.all(journal);
+        let newest = all.iter().skip(all.len().saturating_sub(MOST_LINES)).map(line);
+        let lines: Vec<String> = newest.collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// Agents that were at work when an earlier process died, for the first prompt of this one.
+    pub(crate) fn take_lost(&self, journal: &Journal) -> Option<String> {
+        if std::mem::replace(&mut self.entries().has_told, true) {
+            return None;
+        }
+        let all = self.all(journal);
+        let is_lost = |agent: &&AgentRecord| matches!(&agent.state, AgentState::Failed { why } if why == LOST);
+        let lost: Vec<String> =
+            all.iter().rev().filter(is_lost).take(MOST_LINES).map(line).collect();
+        (!lost.is_empty()).then(|| lost.join("\n"))
+    }
+
     fn entries(&self) -> MutexGuard<'_, RosterEntries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,4 +152,15 @@ pub(crate) fn add(sum: &mut Vec<ModelUsage>, more: ModelUsage) {
         }
         None => sum.push(more),
     }
+}
+
+fn line(agent: &AgentRecord) -> String {
+    let AgentRecord { name, task, state, .. } = agent;
+    let task: Vec<&str> = task.split_whitespace().collect();
+    let state = match state {
+        AgentState::Running => "running".to_owned(),
+        AgentState::Finished => "finished".to_owned(),
+        AgentState::Failed { why } => format!("failed: {why}"),
+    };
+    format!("- {name} ({}): {state}", task.join(" "))
 }

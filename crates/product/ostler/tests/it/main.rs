@@ -19,6 +19,7 @@ mod sessions;
 mod stamp;
 mod stopping;
 mod streams;
+mod subagent_lives;
 mod subagent_rights;
 mod subagents;
 mod support;
@@ -145,6 +146,18 @@ fn all() -> impl IntoIterator<Item = Named> {
             its_log_is_linked_to_the_call
             it_also_answers_to_task
             hooks_are_told_of_agents;
+        subagent_lives:
+            a_resumed_agent_goes_on
+            what_is_denied_above_is_denied_after_a_resume
+            what_agents_spend_is_in_the_totals
+            an_undo_covers_agents
+            an_agent_begins_after_its_call
+            an_agent_that_hangs_can_be_ended
+            a_message_reaches_a_running_agent
+            a_planner_that_always_starts_more_ends
+            a_thousand_agents_share_a_small_purse
+            a_resumed_agent_is_priced_first
+            a_defined_agent_has_what_its_definition_leaves;
         subagent_rights:
             a_deny_rule_holds_below
             what_becomes_stricter_is_stricter_below
