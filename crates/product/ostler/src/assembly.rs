@@ -95,9 +95,8 @@ fn assembled(
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
-    let named = (log.id(), lineage);
+    let (named, place) = ((log.id(), lineage), (host.home(), &options, &workspace));
     let registry = hooks::registry(host, &options, &scope, &workspace, named, &confinement);
-    let place = (host.home(), &options, &workspace);
     let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);

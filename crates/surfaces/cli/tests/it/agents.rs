@@ -1,6 +1,6 @@
 //! Agents that the model starts, as `ostler -p` shows them.
 
-use crate::support::World;
+use crate::support::{World, wait};
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
 
@@ -59,4 +59,57 @@ fn text_has_a_line_for_the_beginning_and_one_for_the_end() {
     // The session that goes on is the person's.
     let more = world.run(&["-p", "and?", "--continue"]);
     assert_eq!(more.stdout, "All done.\n", "{}", more.stderr);
+}
+
+/// Killed while an agent works: the session knows it, and the agent goes on with what it had done.
+#[test]
+fn killed_with_an_agent_at_work_the_agent_can_go_on() {
+    let start = json!({ "description": "look around", "prompt": "task-a" });
+    let on = json!({ "description": "go on", "prompt": "where were you?", "resume": "general-1" });
+    let reply = move |request: &Recorded| -> Reply {
+        let all = request.json()["messages"].to_string();
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, all.contains("please go on"), all.contains("here again")) {
+            (true, ..) if all.contains("where were you?") => text("here again"),
+            (true, ..) => text("I am in the middle of").gate("middle"),
+            (false, false, _) => text("I ask.").call("Agent", start.clone()),
+            (false, true, false) => text("Again.").call("Agent", on.clone()),
+            (false, true, true) => text("All done."),
+        }
+    };
+    let world = World::new(Script::new().by(reply).forever());
+    let mut child = world.command(&["-p", "go"]).spawn().unwrap();
+    let gate = world.server.gate("middle");
+    wait(gate.reached()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    gate.release();
+    let resumed = world.run(&["-p", "please go on", "--continue"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All done.\n"));
+    let told = world.server.requests().iter().any(|request| {
+        let said = request.json()["messages"].to_string();
+        said.contains("general-1 (look around): failed: the program ended while it was running")
+    });
+    assert!(told, "the model knows which agent was lost");
+    world.assert_never_rejected();
+}
+
+/// A project's own agents are there once the project is trusted, and not before.
+#[test]
+fn agents_of_a_project_are_there_after_trust() {
+    let world = World::new(Script::new().by(|_| text("ok")).forever());
+    world.file(
+        ".claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews changes\n---\nReview it.",
+    );
+    let offered = |args: &[&str]| {
+        let ran = world.run(&[&["-p", "go"], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let tools = world.server.requests().pop().unwrap().json()["tools"].to_string();
+        (tools.contains("reviewer: Reviews changes"), ran.stderr)
+    };
+    let (before, said) = offered(&[]);
+    assert!(!before && said.contains("defines the agent reviewer"), "{said}");
+    assert!(offered(&["--trust"]).0);
+    assert!(offered(&[]).0, "it stays trusted");
 }
