@@ -157,7 +157,7 @@ fn failure(end: &AgentEnd, finished: Option<&Finished>) -> Option<String> {
         AgentEnd::Stopped => "it was stopped by the user".to_owned(),
         AgentEnd::TimedOut(limit) => format!("it did not finish within {} s", limit.as_secs()),
         AgentEnd::Panicked => "internal error".to_owned(),
-        AgentEnd::Finished => return finished.and_then(|finished| of_turn(finished)),
+        AgentEnd::Finished => return finished.and_then(of_turn),
     };
     Some(why)
 }
