@@ -271,7 +271,8 @@ impl TestAgent {
             ),
             system: vec!["You are under test.".to_owned()].into(),
             tools: ToolDesk::new(tools, listed),
-            gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
+            gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets))
+                .into(),
             hooks: HookDesk::new(self.hooks, "startup"),
             journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session)
                 .syncing_with(self.syncs),

@@ -122,5 +122,6 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             format!("boundary {} dropped, {} kept", receipt.messages, receipt.kept)
         }
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
+        Entry::Agent(agent) => format!("agent {} {:?}", agent.name, agent.state),
     }
 }

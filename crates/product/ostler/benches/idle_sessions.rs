@@ -124,6 +124,7 @@ fn opened(n: usize) -> Entry {
         workspace: "/p".into(),
         at: Timestamp(0),
         forked_from: None,
+        started_by: None,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::instructions_state::InstructionsState;
 use crate::kit::{self, ToolChoice, check_tools, toolbox};
 use crate::learner::Learner;
-use crate::log_choice::Opened;
+use crate::log_choice::{self, Opened};
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
 use crate::session::{Session, SessionShared};
@@ -17,10 +17,12 @@ use crate::session_parts::SessionParts;
 use crate::session_rules::RulesInForce;
 use crate::skills::AgentHost;
 use crate::spending;
+use crate::subagents::{Lineage, Subagents};
 use crate::system::SystemClock;
 use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace_and_rules};
 use ostler_core::event::Notice;
+use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
 use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::Model;
@@ -62,6 +64,28 @@ pub(crate) fn session(
     options: SessionOptions,
     open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
 ) -> Result<Session, Error> {
+    assembled(host, options, None, open)
+}
+
+/// The session of an agent that another session starts, or resumes.
+pub(crate) fn child(
+    host: &Host,
+    options: SessionOptions,
+    lineage: Lineage,
+    resumed: Option<&SessionId>,
+) -> Result<Session, Error> {
+    assembled(host, options, Some(&lineage), |host, _, cwd| match resumed {
+        Some(id) => log_choice::open_known(host, id),
+        None => log_choice::open_child(host, cwd, lineage.started_by()),
+    })
+}
+
+fn assembled(
+    host: &Host,
+    options: SessionOptions,
+    lineage: Option<&Lineage>,
+    open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
+) -> Result<Session, Error> {
     let Checked { mut workspace, policy, choice, has_budget, mut notices } =
         checked(host, &options)?;
     let Opened { loaded, blobs } = open(host, &options, &workspace.cwd)?;
@@ -73,8 +97,8 @@ pub(crate) fn session(
     let scope = host.executor().scope();
     let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
     let confinement = confinement(scope.executor(), &options, &at, &environment, &policy);
-    let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
-    let place = (host, &options, &at);
+    let (named, place) = ((log.id(), lineage), (host, &options, &at));
+    let registry = hooks::registry(host, &options, &scope, &workspace, named, &confinement);
     let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
@@ -90,6 +114,7 @@ pub(crate) fn session(
         rules: RulesInForce::new(&policy, &rules, &confinement, &keeping, options.late_tools),
         directories: SessionDirectories::new(host, (&at, &rules), &files, &keeping, &confinement),
         environment,
+        subagents: Subagents::new(&options, lineage),
         skills,
         confinement,
         registry,
@@ -99,22 +124,40 @@ pub(crate) fn session(
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
     parts.undo_news = UndoNews::of(&keeping, &journal);
-    let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
-    let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
-    let desk = QuestionDesk::new(events.clone(), options.question_deadline);
+    let events = events(host, &options, log.id());
+    let desk = desk(&options, &events, lineage);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
-    let gate = gate(&options, &policy, &at, desk.clone());
-    let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
+    let gate = gate(&options, &policy, &at, desk.clone(), lineage);
+    let hooks = hooks::desk(host, parts.registry.as_ref(), source, journal.log().id(), lineage);
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
-    let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
+    let agent = Arc::new(made.agent(host, (&options, lineage), choice, &workspace, &parts));
     notices.extend(restore_control(&agent, &options, &parts, &workspace)?);
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
     let origin = (host.clone(), Arc::new(options));
-    Ok(Session::new(SessionShared::new(agent, at, parts, voices, chosen, origin)))
+    let session = Session::new(SessionShared::new(agent, at, parts, voices, chosen, origin));
+    session.shared().parts.subagents.serve(&session);
+    Ok(session)
+}
+
+fn events(host: &Host, options: &SessionOptions, id: &SessionId) -> Arc<SessionEvents> {
+    let logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
+    SessionEvents::new(id.clone(), logs.as_deref())
+}
+
+/// A person answers for all agents at the desk of the first of them.
+fn desk(
+    options: &SessionOptions,
+    events: &Arc<SessionEvents>,
+    lineage: Option<&Lineage>,
+) -> Arc<QuestionDesk> {
+    match lineage {
+        Some(lineage) => lineage.desk.clone(),
+        None => QuestionDesk::new(events.clone(), options.question_deadline),
+    }
 }
 
 /// The parts of an agent that were made one by one.
@@ -130,7 +173,7 @@ impl Made {
     fn agent(
         self,
         host: &Host,
-        options: &SessionOptions,
+        (options, lineage): (&SessionOptions, Option<&Lineage>),
         choice: ModelChoice,
         workspace: &Workspace,
         parts: &SessionParts,
@@ -139,14 +182,14 @@ impl Made {
         let model: Arc<dyn Model> = host.model().clone();
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         Agent {
-            meter: spending::meter(host, options, &workspace.cwd, &journal),
+            meter: spending::meter(host, options, &workspace.cwd, &journal, lineage),
             context: parts.context(&journal, &workspace.tools, window, learner),
             model,
             limits: limits(options, &choice),
             controls: Controls::new(choice, options.settings.thinking),
             system: system(options),
             tools: ToolDesk::new(tools, journal.listed_tools()),
-            gate,
+            gate: Arc::new(gate),
             hooks,
             journal,
             budget: purse(options),
@@ -211,9 +254,14 @@ fn gate(
     policy: &Policy,
     workspace: &Live<Workspace>,
     desk: Arc<QuestionDesk>,
+    lineage: Option<&Lineage>,
 ) -> Gate {
     let approvals = options.approvals.clone();
-    Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals)
+    let gate = Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals);
+    match lineage {
+        Some(lineage) => gate.below(lineage.gate.clone()),
+        None => gate,
+    }
 }
 
 /// Without a home there is nothing that could outlive the session.

@@ -1,5 +1,6 @@
-//! What is repeated after a summary: the plan, the skills there are, and those in use.
+//! What is repeated after a summary: the plan, the agents, the skills there are, and those in use.
 
+use crate::subagents::Roster;
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, ResultPart};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Recorder};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
 
+const AGENTS: &str = include_str!("../../../../prompts/compaction/agents.md").trim_ascii();
+
 /// Skills in use that are repeated, and bytes of each.
 const SKILLS: usize = 3;
 const SKILL_BYTES: usize = 12_000;
@@ -22,6 +25,7 @@ pub(crate) struct CarriedParts {
     /// The model's context window; none if the model cannot use skills.
     pub(crate) window: Option<u64>,
     pub(crate) tools: KnownTools,
+    pub(crate) agents: Arc<Roster>,
 }
 
 impl Carried for CarriedParts {
@@ -34,6 +38,10 @@ impl Carried for CarriedParts {
         if plan.is_open() {
             let text = PLAN.replace("{plan}", &plan.lines());
             all.push(Attachment { name: "plan".into(), text, place: Place::Before });
+        }
+        if let Some(lines) = self.agents.lines(&self.journal) {
+            let text = AGENTS.replace("{agents}", &lines);
+            all.push(Attachment { name: "agents".into(), text, place: Place::Before });
         }
         let most = SKILL_BYTES.min(at.bytes / 2);
         let in_use = in_use(&self.journal.conversation().0, &self.tools);

@@ -8,6 +8,7 @@ use futures_core::Stream;
 use ostler_core::event::{Envelope, Event};
 use ostler_core::ids::InboundId;
 use ostler_core::ports::BoxFuture;
+use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Terminal;
 use ostler_engine::TurnStream;
 use std::pin::Pin;
@@ -120,7 +121,8 @@ impl Driver {
                 self.session.probe_sandbox();
             }
             Event::Finished(_) => {
-                let learnt = self.learning();
+                let (learnt, event) =
+                    (self.learning(), self.session.with_spending_of_agents(event));
                 self.stage = Stage::Learning { finished: Some(Box::new(event)), learnt };
             }
             event => {
@@ -144,6 +146,14 @@ impl Driver {
         }
         self.session.events().emit(finished);
         self.stage = Stage::Idle;
+    }
+}
+
+/// An agent takes its time, and its own events show what it does.
+fn is_delegation(session: &Session, event: &Event) -> bool {
+    match event {
+        Event::CallStarted { name, .. } => session.known_tools().kind(name) == ToolKind::Delegates,
+        _ => false,
     }
 }
 
@@ -186,7 +196,9 @@ impl Stream for Driver {
                 }
                 Stage::Turn { turn, slow } => match Pin::new(turn).poll_next(cx) {
                     Poll::Ready(Some(event)) => {
-                        slow.see(&event);
+                        if !is_delegation(&this.session, &event) {
+                            slow.see(&event);
+                        }
                         this.take(event);
                     }
                     Poll::Ready(None) => {

@@ -10,7 +10,7 @@ use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, inner_call};
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Live, Policy};
+use ostler_core::permission::{Access, Decision, Live, Mode, Policy, Workspace};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
@@ -51,7 +51,6 @@ pub async fn explain(
     let session = SessionRecord::default();
     let rules = Live::from(policy.clone());
     let (files, keeping) = kit::files(host, &options, &at, &session, None, &rules, &confinement);
-    let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let home = missing.as_deref().or(host.home());
     let memories = assembly::remembers(host, &options, home, &workspace.cwd);
     let kit = Kit {
@@ -62,7 +61,8 @@ pub async fn explain(
         confinement: confinement.clone(),
         skills,
         memories,
-        log,
+        log: log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log,
+        agents: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.
@@ -78,11 +78,16 @@ pub async fn explain(
     notices.extend(missing.as_ref().map(Missing::announced));
     let mut judged = verdict_on(name, access, &policy, options.mode, &workspace);
     if inner.is_some() {
-        let fixed = verdict_on(USE_TOOL, Ok(Access::nothing()), &policy, options.mode, &workspace);
-        judged.decision = judged.decision.or_stricter(fixed.decision);
+        let fixed = of_fixed_tool(&policy, options.mode, &workspace);
+        judged.decision = judged.decision.or_stricter(fixed);
     }
     let _ = scope.close().await;
     Ok((judged, notices))
+}
+
+/// What the rules say of the tool through which others are called.
+fn of_fixed_tool(policy: &Policy, mode: Mode, workspace: &Workspace) -> Decision {
+    verdict_on(USE_TOOL, Ok(Access::nothing()), policy, mode, workspace).decision
 }
 
 /// Nothing is going to run, so the directories are not looked at ahead of it.

@@ -2,13 +2,17 @@
 
 use crate::host::Host;
 use crate::session_options::{SessionChoice, SessionOptions};
+use crate::subagents::Lineage;
 use crate::system::{SystemClock, SystemIds, jitter};
 use ostler_core::hook::{HookAction, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
+use ostler_engine::HookDesk;
 use ostler_exec::{CommandScope, Executor};
-use ostler_hooks::{About, ClockAndIds, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook};
+use ostler_hooks::{
+    About, AboutAgent, ClockAndIds, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook,
+};
 use ostler_store::FileStore;
 use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
@@ -41,12 +45,13 @@ fn about(
     options: &SessionOptions,
     workspace: &Workspace,
     session_id: String,
+    agent: Option<AboutAgent>,
 ) -> About {
     let cwd = workspace.cwd.clone();
     let transcript_path = transcript(host, &session_id).unwrap_or_default();
     let project = options.hooks.project.clone().unwrap_or_else(|| cwd.clone());
     let permission_mode = options.mode.name().to_owned();
-    About { session_id, transcript_path, cwd, project, permission_mode }
+    About { session_id, transcript_path, cwd, project, permission_mode, agent }
 }
 
 /// The session's log.
@@ -114,19 +119,43 @@ pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
     Sender::new(certificates, system_clock_and_ids())
 }
 
+/// What a turn asks. An agent that another session started is told of as such.
+pub(crate) fn desk(
+    host: &Host,
+    registry: Option<&Arc<Registry>>,
+    source: &str,
+    session: &SessionId,
+    lineage: Option<&Lineage>,
+) -> HookDesk {
+    let desk = HookDesk::new(port(registry), source);
+    match lineage {
+        Some(lineage) => {
+            let log = registry.and_then(|_| transcript(host, session.as_str()));
+            desk.of_subagent(lineage.subagent(session, log.as_deref()))
+        }
+        None => desk,
+    }
+}
+
 /// None: nobody listens.
 pub(crate) fn registry(
     host: &Host,
     options: &SessionOptions,
     scope: &CommandScope,
     workspace: &Workspace,
-    session: &SessionId,
+    (session, lineage): (&SessionId, Option<&Lineage>),
     confinement: &Arc<Confinement>,
 ) -> Option<Arc<Registry>> {
     if options.hooks.specs.is_empty() && options.hooks.inside.is_empty() {
         return None;
     }
-    let about = about(host, options, workspace, session.to_string());
+    // Hooks in an agent hear of the session that a person began, and of the agent.
+    let root = lineage.map_or(session, |lineage| &lineage.root).to_string();
+    let agent = lineage.map(|lineage| {
+        let (id, kind) = (session.to_string(), lineage.kind().to_owned());
+        AboutAgent { id, kind }
+    });
+    let about = about(host, options, workspace, root, agent);
     let executor = scope.executor().clone();
     Some(Arc::new(Registry::new(setup(host, options, executor, about, confinement.clone()))))
 }
@@ -149,7 +178,7 @@ pub async fn verify_hooks(host: &Host, options: &SessionOptions) -> Vec<(HookSpe
         ours: host.home().map(Path::to_path_buf).into_iter().collect(),
         ..Workspace::default()
     };
-    let about = about(host, options, &workspace, "canary".into());
+    let about = about(host, options, &workspace, "canary".into(), None);
     let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
     let confinement = Confinement::new(executor.clone(), held_by, workspace, environment)
         .denying(&options.policy);

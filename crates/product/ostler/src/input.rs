@@ -1,9 +1,10 @@
 //! Everything a surface can ask of a session.
 
 use crate::error::Error;
+use crate::session_agents::AgentInput;
 use crate::session_rewind::{Rewind, Undo};
 use crate::undo::Undone;
-use ostler_core::event::SessionRules;
+use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{InboundId, QuestionId};
 use ostler_core::inbox::QueuedItem;
 use ostler_core::message::{Block, Message};
@@ -50,6 +51,11 @@ pub enum Input {
     Rewind(Rewind),
     /// Takes back what calls changed in files, or redoes that. Only while no turn runs.
     Undo(Undo),
+    /// For an agent below this session, by its path.
+    Agent {
+        agent: AgentPath,
+        input: AgentInput,
+    },
     /// Sums up the conversation. `focus` is what the summary should concentrate on.
     Compact {
         focus: Option<String>,
@@ -84,6 +90,8 @@ pub enum InputRefused {
     NoPrice(String),
     #[error("a turn runs; wait for its end, or interrupt it")]
     TurnRuns,
+    #[error("no agent {0} is running")]
+    NoSuchAgent(String),
     #[error("{0}")]
     Undo(String),
     #[error("{0}")]

@@ -8,7 +8,7 @@ use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, MemoryStore, SessionLog, Tool};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -31,6 +31,7 @@ pub(crate) struct Kit {
     pub(crate) memories: Option<Arc<Memories>>,
     pub(crate) log: Arc<dyn SessionLog>,
     pub(crate) environment: Live<CommandVariables>,
+    pub(crate) agents: Option<Arc<dyn Delegate>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -194,16 +195,21 @@ pub(crate) fn tools(
     policy: &Live<Policy>,
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
-    let Kit { executor, files, keeping, confinement, skills, memories, log, environment } = kit;
+    let Kit { executor, files, keeping, confinement, skills, memories, .. } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
         executor,
-        environment,
+        environment: kit.environment,
         policy: policy.clone(),
         confinement,
         keeping,
-        session: SessionParts { skills: Some(skills), memory, log: Some(log) },
+        session: SessionParts {
+            skills: Some(skills),
+            memory,
+            log: Some(kit.log),
+            agents: kit.agents,
+        },
     });
     // A built-in tool cannot be replaced.
     let mut ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
@@ -234,7 +240,10 @@ pub(crate) struct ToolChoice {
 
 impl ToolChoice {
     pub(crate) fn new(options: &SessionOptions, policy: &Arc<Policy>) -> Self {
-        ToolChoice { named: options.tools.clone(), policy: policy.clone() }
+        let known = known_tools(options);
+        let first = |name: &String| known.first_name(name).to_owned();
+        let named = options.tools.as_ref().map(|names| names.iter().map(first).collect());
+        ToolChoice { named, policy: policy.clone() }
     }
 
     /// A tool that is denied as a whole is not offered at all.

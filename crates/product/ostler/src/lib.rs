@@ -75,6 +75,7 @@ mod ring;
 mod rule_sets;
 mod sandbox;
 mod session;
+mod session_agents;
 mod session_directories;
 mod session_events;
 mod session_fork;
@@ -87,6 +88,7 @@ mod session_tools;
 mod skills;
 mod slow_calls;
 mod spending;
+mod subagents;
 mod surroundings;
 mod system;
 mod undo;
@@ -108,6 +110,7 @@ pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
+pub use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
     AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
@@ -140,7 +143,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
-pub use ostler_core::session::ForkPoint;
+pub use ostler_core::session::{AgentState, ForkPoint};
 pub use ostler_core::session_state::SessionState;
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
@@ -181,6 +184,7 @@ pub use ring::{Cursor, Observed, Observer as SessionObserver};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
+pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
 pub use session_rewind::{Rewind, Undo, Undoes};
 pub use skills::skill_catalog;

@@ -6,7 +6,7 @@ use crate::session_options::{ForkSource, SessionChoice, SessionOptions};
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::{IdSource, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::session::{Entry, FORMAT, Fork, StartedBy};
 use ostler_core::time::Clock;
 use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
@@ -87,6 +87,41 @@ pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error>
     Ok(FileStore::new(home)?.list(cwd)?)
 }
 
+/// A log that exists, by its whole id.
+pub(crate) fn open_known(host: &Host, id: &SessionId) -> Result<Opened, Error> {
+    let home = host.home().ok_or_else(|| StoreError::NotFound(id.clone()))?;
+    let store = FileStore::new(home)?;
+    let loaded = store.open(id)?;
+    let blobs = store.blobs_of(id);
+    Ok(Opened { loaded, blobs })
+}
+
+/// Who started a session; none: a person did.
+pub(crate) fn started_by(home: &Path, id: &SessionId) -> Result<Option<StartedBy>, Error> {
+    let entries = FileStore::new(home)?.peek(id)?;
+    Ok(entries.into_iter().find_map(|entry| match entry {
+        Entry::Opened { started_by, .. } => started_by.map(|link| *link),
+        _ => None,
+    }))
+}
+
+/// A new log for an agent that another session started.
+pub(crate) fn open_child(host: &Host, cwd: &Path, started_by: StartedBy) -> Result<Opened, Error> {
+    let mut first = first_entry(fresh_id(), cwd, None);
+    if let Entry::Opened { started_by: link, .. } = &mut first {
+        *link = Some(Box::new(started_by));
+    }
+    let loaded = |log| Loaded { log, entries: Vec::new(), notices: Vec::new() };
+    let Some(home) = host.home() else {
+        let store = SessionsInMemory::new();
+        return Ok(Opened { loaded: loaded(store.create(first)?), blobs: store.blobs() });
+    };
+    let store = FileStore::new(home)?;
+    let loaded = loaded(store.create(first)?);
+    let blobs = store.blobs_of(loaded.log.id());
+    Ok(Opened { loaded, blobs })
+}
+
 fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path) -> Result<Loaded, Error> {
     let log = store.create(first_entry(id, cwd, None))?;
     Ok(Loaded { log, entries: Vec::new(), notices: Vec::new() })
@@ -99,6 +134,7 @@ fn first_entry(session: SessionId, cwd: &Path, forked_from: Option<Fork>) -> Ent
         workspace: cwd.to_owned(),
         at: SystemClock.now(),
         forked_from,
+        started_by: None,
     }
 }
 

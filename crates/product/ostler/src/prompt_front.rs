@@ -5,21 +5,25 @@ use crate::session_parts::SessionParts;
 use ostler_core::event::Notice;
 use ostler_core::message::Message;
 use ostler_core::view::View;
+use ostler_engine::Journal;
+
+const LOST: &str = include_str!("../../../../prompts/lost-agents.md").trim_ascii();
 
 /// The prompt with what belongs in front of it, and what the reader should know.
 pub(crate) fn furnished(
     parts: &SessionParts,
     recalling: Option<Recalling>,
     prompt: Message,
-    view: View,
+    (view, journal): (View, &Journal),
 ) -> impl Future<Output = (Message, Vec<Notice>)> + Send + use<> {
     let (instructions, in_use) = (parts.instructions.clone(), parts.in_use.clone());
     let undo_news = parts.undo_news.clone();
+    let lost = lost_agents(parts, journal);
     async move {
         let bare = prompt.clone();
         let work = move || {
             let undone = undo_news.map(|news| news.texts()).unwrap_or_default();
-            instructions.before(prompt, &view, [undone, in_use.changes()].concat())
+            instructions.before(prompt, &view, [undone, in_use.changes(), lost].concat())
         };
         let (prompt, mut notices) =
             tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
@@ -28,4 +32,10 @@ pub(crate) fn furnished(
         notices.extend(more);
         (prompt, notices)
     }
+}
+
+/// Agents that were at work when an earlier process died.
+fn lost_agents(parts: &SessionParts, journal: &Journal) -> Vec<String> {
+    let lost = parts.subagents.roster.take_lost(journal);
+    lost.map(|lines| LOST.replace("{agents}", &lines)).into_iter().collect()
 }

@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::kit::ToolChoice;
 use crate::memory::words_of;
+use crate::plain_threads::SEARCHES;
 use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
 use crate::queue::{Place, Queue};
@@ -25,6 +26,7 @@ use ostler_core::ports::{ModelInfo, Recorder};
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
+use ostler_core::tool_facts::ToolKind;
 use ostler_engine::{Agent, TurnStream, compact, resume_turn, run_with};
 use ostler_tools::confine::Confinement;
 use std::sync::atomic::AtomicBool;
@@ -38,7 +40,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 /// A handle. Copies of it mean the same session.
 #[derive(Clone)]
 pub struct Session {
-    shared: Arc<SessionShared>,
+    pub(crate) shared: Arc<SessionShared>,
 }
 
 pub(crate) struct SessionShared {
@@ -160,6 +162,7 @@ impl Session {
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
             Input::AddDirs(paths) => self.add_directories(paths),
+            Input::Agent { agent, input } => self.send_to_agent(&agent, input),
         }
     }
 
@@ -452,7 +455,7 @@ impl Session {
         let told = if offered { shared.parts.skills.told(Some(window)) } else { None };
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
-        let furnished = furnished(&shared.parts, recalling, prompt, view);
+        let furnished = furnished(&shared.parts, recalling, prompt, (view, &shared.agent.journal));
         run_with(shared.agent.clone(), furnished, inbound, interrupt)
     }
 

@@ -6,15 +6,16 @@ use crate::ring::{Cursor, Observer as RingObserver, RING_BYTES, Ring};
 use crate::system::{SystemClock, new_uuid};
 use futures_util::task::AtomicWaker;
 use ostler_core::event::{AgentPath, Envelope, Event, Notice, VERSION};
-use ostler_core::ids::SessionId;
+use ostler_core::ids::{CallId, SessionId};
 use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_hooks::{EventLog, Observer};
 use ostler_skills::{Problem, Skills};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
+use tokio::sync::Notify;
 
 pub(crate) struct SessionEvents {
     session: SessionId,
@@ -24,7 +25,14 @@ pub(crate) struct SessionEvents {
     stream: Mutex<EventStream>,
     /// The driver, where there is one.
     driver: AtomicWaker,
+    /// The driver has read, or is gone.
+    read: Notify,
+    /// A call has begun.
+    call_begun: Notify,
 }
+
+/// Envelopes that wait for the driver before agents below it wait, too.
+const MOST_UNREAD: usize = 256;
 
 /// What has to be asked for its news.
 pub(crate) struct Voices {
@@ -42,6 +50,21 @@ struct EventStream {
     observer: Observer,
     /// What the driver has not read yet; none where there is no driver.
     unread: Option<VecDeque<Arc<Envelope>>>,
+    /// Calls of the running turn that have begun and not ended.
+    begun: HashSet<CallId>,
+}
+
+impl EventStream {
+    /// True: a call has begun.
+    fn follow_calls(&mut self, event: &Event) -> bool {
+        match event {
+            Event::CallStarted { id, .. } => return self.begun.insert(id.clone()),
+            Event::CallFinished { id, .. } => drop(self.begun.remove(id)),
+            Event::Finished(_) | Event::TurnAbandoned => self.begun.clear(),
+            _ => {}
+        }
+        false
+    }
 }
 
 impl SessionEvents {
@@ -56,6 +79,7 @@ impl SessionEvents {
             opening: Vec::new(),
             observer: Observer::new(log),
             unread: None,
+            begun: HashSet::new(),
         };
         Arc::new(SessionEvents {
             session,
@@ -63,6 +87,8 @@ impl SessionEvents {
             voices: OnceLock::new(),
             stream: Mutex::new(stream),
             driver: AtomicWaker::new(),
+            read: Notify::new(),
+            call_begun: Notify::new(),
         })
     }
 
@@ -76,7 +102,20 @@ impl SessionEvents {
 
     /// Numbers an event and hands it to everybody who reads.
     pub(crate) fn emit(&self, event: Event) -> Arc<Envelope> {
+        self.emit_from(AgentPath::default(), None, event)
+    }
+
+    /// The same for an event of an agent below, which this call started.
+    pub(crate) fn emit_from(
+        &self,
+        agent: AgentPath,
+        parent: Option<CallId>,
+        event: Event,
+    ) -> Arc<Envelope> {
         let mut stream = self.stream();
+        if agent.is_root() && stream.follow_calls(&event) {
+            self.call_begun.notify_waiters();
+        }
         // The provider's own events are for the driver alone, and leave no gap in what others read.
         let is_shared = !matches!(event, Event::Raw(_));
         stream.seq += u64::from(is_shared);
@@ -85,8 +124,8 @@ impl SessionEvents {
             seq: stream.seq,
             at: self.clock.now(),
             session: self.session.clone(),
-            agent: AgentPath::default(),
-            parent: None,
+            agent,
+            parent,
             event,
         });
         if is_shared {
@@ -130,6 +169,7 @@ impl SessionEvents {
 
     pub(crate) fn end_driving(&self) {
         self.stream().unread = None;
+        self.read.notify_waiters();
     }
 
     pub(crate) fn is_driven(&self) -> bool {
@@ -138,7 +178,42 @@ impl SessionEvents {
 
     /// The next envelope for the driver, in order.
     pub(crate) fn unread(&self) -> Option<Arc<Envelope>> {
-        self.stream().unread.as_mut()?.pop_front()
+        let mut stream = self.stream();
+        let unread = stream.unread.as_mut()?;
+        let next = unread.pop_front();
+        if unread.len() < MOST_UNREAD {
+            self.read.notify_waiters();
+        }
+        next
+    }
+
+    /// Returns when the driver has read most of what there is, or nobody drives. Agents below wait for it: whoever reads
+    /// slowly slows them down as well.
+    pub(crate) async fn room(&self) {
+        loop {
+            let read = self.read.notified();
+            tokio::pin!(read);
+            // From here on no news are missed.
+            read.as_mut().enable();
+            if self.stream().unread.as_ref().is_none_or(|unread| unread.len() < MOST_UNREAD) {
+                return;
+            }
+            read.await;
+        }
+    }
+
+    /// Returns when everybody who reads knows that the call has begun.
+    pub(crate) async fn begun(&self, call: &CallId) {
+        loop {
+            let begun = self.call_begun.notified();
+            tokio::pin!(begun);
+            // From here on no news are missed.
+            begun.as_mut().enable();
+            if self.stream().begun.contains(call) {
+                return;
+            }
+            begun.await;
+        }
     }
 
     pub(crate) fn register(&self, waker: &Waker) {

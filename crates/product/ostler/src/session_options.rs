@@ -1,6 +1,7 @@
 //! What one session does, and how. Each field has a sensible default except the directory.
 
 use crate::hooks::HookOptions;
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
 use ostler_core::permission::{Mode, Policy, Rule};
@@ -57,6 +58,16 @@ pub struct SessionOptions {
     pub max_budget_usd: Option<f64>,
     /// Money that sessions of this process share: what this one spends is also spent there.
     pub purse: Option<Purse>,
+    /// Agents that may run at the same time, below this session and each other.
+    pub max_agents: usize,
+    /// How deep agents may start each other; 0: the session starts none.
+    pub max_agent_depth: usize,
+    /// How long one agent may work.
+    pub max_agent_time: Duration,
+    /// Kinds of agents besides those that ship.
+    pub agents: Vec<AgentDefinition>,
+    /// Pieces of what agents write are in the events, too, not only whole blocks.
+    pub agent_deltas: bool,
     /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
     pub agent: Option<String>,
     pub task: Option<String>,
@@ -111,6 +122,10 @@ pub struct ForkSource {
 
 impl SessionOptions {
     pub const SLOW_CALL: Duration = Duration::from_secs(5);
+    pub const MAX_AGENTS: usize = 8;
+    pub const MAX_AGENT_DEPTH: usize = 3;
+    /// A question of an agent may wait for a night as well.
+    pub const MAX_AGENT_TIME: Duration = SessionOptions::QUESTION_DEADLINE;
     /// A person may be away for the night.
     pub const QUESTION_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -138,6 +153,11 @@ impl SessionOptions {
             max_turns: None,
             max_budget_usd: None,
             purse: None,
+            max_agents: SessionOptions::MAX_AGENTS,
+            max_agent_depth: SessionOptions::MAX_AGENT_DEPTH,
+            max_agent_time: SessionOptions::MAX_AGENT_TIME,
+            agents: Vec::new(),
+            agent_deltas: false,
             agent: None,
             task: None,
             question_deadline: SessionOptions::QUESTION_DEADLINE,

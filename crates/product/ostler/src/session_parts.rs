@@ -7,6 +7,7 @@ use crate::learner::Learner;
 use crate::memory::Recalling;
 use crate::session_directories::SessionDirectories;
 use crate::session_rules::RulesInForce;
+use crate::subagents::Subagents;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
 use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
@@ -41,6 +42,8 @@ pub(crate) struct SessionParts {
     pub(crate) has_budget: bool,
     pub(crate) rules: RulesInForce,
     pub(crate) directories: Arc<SessionDirectories>,
+    /// The agents that it starts.
+    pub(crate) subagents: Arc<Subagents>,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
 }
@@ -55,6 +58,7 @@ impl SessionParts {
             skills: self.skills.clone(),
             memories: self.memories.clone(),
             log,
+            agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
         }
     }
@@ -70,7 +74,8 @@ impl SessionParts {
     ) -> Context {
         let mut context = Context::default();
         let (journal, tools) = (journal.clone(), tools.clone());
-        let carried = CarriedParts { journal, skills: self.skills.clone(), window, tools };
+        let (skills, agents) = (self.skills.clone(), self.subagents.roster.clone());
+        let carried = CarriedParts { journal, skills, window, tools, agents };
         context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
         // The directories come first: the description of the environment names them.
         context.reminders =

@@ -61,7 +61,8 @@ impl RulesInForce {
 impl Session {
     pub(crate) fn set_rules(&self, rules: SessionRules) -> Result<InputReceipt, InputRefused> {
         let shared = self.shared();
-        let set = shared.parts.rules.set(&shared.agent, &shared.workspace.now(), rules);
+        let set = shared.parts.rules.set(&shared.agent, &shared.workspace.now(), rules.clone());
+        let set = set.and_then(|()| shared.parts.subagents.set_rules(&rules));
         set.map_err(|error| InputRefused::Rules(error.to_string()))?;
         self.controlled()
     }

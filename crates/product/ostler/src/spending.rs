@@ -4,9 +4,12 @@ use crate::calendar::Calendar;
 use crate::error::Error;
 use crate::host::Host;
 use crate::session_options::SessionOptions;
+use crate::subagents::Lineage;
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::SessionId;
+use ostler_core::ledger::Purpose;
 use ostler_core::ports::{Ledger, NoLedger};
+use ostler_core::session::Entry;
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
@@ -14,6 +17,7 @@ use ostler_ledger::{
     SharedLimits, Trouble, rows_of,
 };
 use ostler_store::FileStore;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,13 +28,20 @@ pub(crate) fn shared_ledger(home: &Path) -> SharedLedger {
     SharedLedger::new(home.join(FILE), Arc::new(SystemClock))
 }
 
-pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: &Journal) -> Meter {
-    let session = journal.log().id();
+pub(crate) fn meter(
+    host: &Host,
+    options: &SessionOptions,
+    cwd: &Path,
+    journal: &Journal,
+    lineage: Option<&Lineage>,
+) -> Meter {
+    // What agents spend is spent by the session that a person began.
+    let root = lineage.map_or(journal.log().id(), |lineage| &lineage.root);
     let limits = host.options().budgets;
     let ledger: Arc<dyn Ledger> = match host.ledger().zip(host.home()) {
         None => Arc::new(NoLedger),
         Some((ledger, home)) => Arc::new(ledger.bind(Binding {
-            owner: Owner { project: cwd.display().to_string(), session: session.to_string() },
+            owner: Owner { project: cwd.display().to_string(), session: root.to_string() },
             limits,
             days: days(&host.options().calendar),
             fill: limits.any().then(|| fill(home)),
@@ -41,6 +52,10 @@ pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: 
         meter.agent.clone_from(agent);
     }
     meter.task.clone_from(&options.task);
+    if let Some(lineage) = lineage {
+        meter.path = lineage.path.clone();
+        meter.purpose = Purpose::Subagent;
+    }
     meter.resumed(journal.earlier())
 }
 
@@ -85,6 +100,8 @@ pub struct Costs {
     pub notices: Vec<String>,
 }
 
+/// Logs of agents of one session that are read.
+const MOST_AGENTS: usize = 100_000;
 /// Requests that are shown one by one.
 const MOST_ROWS: usize = 10_000;
 
@@ -172,16 +189,28 @@ fn read_all(home: &Path, db: &mut Db) -> Result<(u64, Vec<String>), Error> {
     Ok((new, notices))
 }
 
-/// A session whose log is gone has nothing more to tell.
+/// With the agents that it started. A session whose log is gone has nothing more to tell.
 fn index(
     store: &FileStore,
     db: &mut Db,
     session: &SessionId,
     settled: &[String],
 ) -> Result<u64, Error> {
-    let entries = match store.peek(session) {
-        Err(ostler_core::ports::StoreError::NotFound(_)) => Vec::new(),
-        entries => entries?,
-    };
-    Ok(db.index(&rows_of(&entries, &days(&Calendar::default())), settled)?)
+    let days = days(&Calendar::default());
+    let (mut rows, mut known, mut next) = (Vec::new(), HashSet::new(), vec![session.clone()]);
+    while let Some(session) = next.pop().filter(|_| known.len() < MOST_AGENTS) {
+        if !known.insert(session.clone()) {
+            continue;
+        }
+        let entries = match store.peek(&session) {
+            Err(ostler_core::ports::StoreError::NotFound(_)) => Vec::new(),
+            entries => entries?,
+        };
+        rows.extend(rows_of(&entries, &days));
+        next.extend(entries.into_iter().filter_map(|entry| match entry {
+            Entry::Agent(agent) => Some(agent.session),
+            _ => None,
+        }));
+    }
+    Ok(db.index(&rows, settled)?)
 }

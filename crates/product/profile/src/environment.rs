@@ -204,6 +204,16 @@ impl Environment {
         Ok(settings)
     }
 
+    /// How many agents may run at the same time, and how deep they may start each other.
+    pub fn agent_limits(&self) -> Result<(usize, usize), ProfileError> {
+        let most = self.number(&numbers::MAX_AGENTS)?;
+        let deepest = self.number(&numbers::MAX_AGENT_DEPTH)?;
+        Ok((
+            most.unwrap_or(ostler::SessionOptions::MAX_AGENTS),
+            deepest.unwrap_or(ostler::SessionOptions::MAX_AGENT_DEPTH),
+        ))
+    }
+
     /// Warn about calls that take longer than this; 0 means never.
     pub fn slow_call(&self) -> Result<Option<Duration>, ProfileError> {
         Ok(match self.millis(&numbers::SLOW_CALL)? {

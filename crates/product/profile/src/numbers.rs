@@ -34,6 +34,8 @@ pub const MAX_THINKING: Number =
 pub const CLAUDE_MAX_THINKING: Number =
     Number { or_zero: true, ..number("MAX_THINKING_TOKENS", LEAST_THINKING, TOKENS) };
 pub const MAX_PARALLEL_CALLS: Number = number("OSTLER_MAX_PARALLEL_CALLS", 1, 256);
+pub const MAX_AGENTS: Number = number("OSTLER_MAX_AGENTS", 1, 1000);
+pub const MAX_AGENT_DEPTH: Number = number("OSTLER_MAX_AGENT_DEPTH", 0, 16);
 pub const SLOW_CALL: Number = number("OSTLER_SLOW_CALL_MS", 0, DAY);
 pub const CONTEXT_WINDOW: Number = number("OSTLER_CONTEXT_WINDOW", 1000, TOKENS);
 pub const COMPACT_AT: Number = number("OSTLER_COMPACT_AT", 1, TOKENS);
@@ -44,7 +46,7 @@ pub const CLAUDE_WINDOW: Number = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW", 0, T
 pub const CLAUDE_PERCENT: Number =
     Number { fractions: true, ..number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 0, 100) };
 
-pub const ALL: [&Number; 18] = [
+pub const ALL: [&Number; 20] = [
     &MAX_RETRIES,
     &RETRY_WAIT,
     &STREAM_BACKOFF,
@@ -56,6 +58,8 @@ pub const ALL: [&Number; 18] = [
     &MAX_THINKING,
     &CLAUDE_MAX_THINKING,
     &MAX_PARALLEL_CALLS,
+    &MAX_AGENTS,
+    &MAX_AGENT_DEPTH,
     &SLOW_CALL,
     &CONTEXT_WINDOW,
     &COMPACT_AT,

@@ -25,6 +25,7 @@ impl Profile {
         session.add_dirs.extend(loaded.dirs.iter().filter(exists).cloned());
         session.policy = loaded.policy.clone();
         session.skills = self.skills();
+        session.agents.clone_from(&loaded.agents);
         providers::choose(&mut host, &mut session, self)?;
         session.log = flags.session()?;
         session.system_prompt.clone_from(&flags.system_prompt);
@@ -50,6 +51,7 @@ impl Profile {
         session.settings = environment.settings(&loaded.values)?;
         session.settings.raw_events = flags.raw_events;
         session.slow_call = environment.slow_call()?;
+        (session.max_agents, session.max_agent_depth) = environment.agent_limits()?;
         session.undo = !flags.no_undo;
         session.memory = environment.memory();
         host.embeddings = environment.embeddings()?;

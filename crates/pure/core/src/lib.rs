@@ -10,6 +10,7 @@
 //!
 //! Deliberately absent: providers, files, processes, terminals, configuration files.
 
+pub mod agent_definition;
 pub mod answer;
 pub mod context;
 pub mod diff;

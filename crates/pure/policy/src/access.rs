@@ -38,6 +38,10 @@ pub struct Access {
     /// It keeps a note in our own memory, which is no file of anybody's; not before the answer is sealed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub notes: bool,
+    /// The names of the kind of agent that does the work; empty where none does. What that agent does is judged call by
+    /// call, so this says only that it may be anything.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegates: Vec<String>,
 }
 
 /// A change of the session itself: of its plan, or of the rules of the turn.
@@ -156,9 +160,22 @@ impl Access {
         Access { notes: true, ..Access::nothing() }
     }
 
+    /// Has another agent do the work.
+    pub fn delegating(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Access { delegates: names.into_iter().map(Into::into).collect(), ..Access::nothing() }
+    }
+
+    pub fn is_delegation(&self) -> bool {
+        !self.delegates.is_empty()
+    }
+
     /// Changes nothing and reaches nobody: may run while the answer is still open.
     pub fn is_harmless(&self) -> bool {
-        self.known && self.writes.is_empty() && self.hosts.is_empty() && !self.notes
+        self.known
+            && self.writes.is_empty()
+            && self.hosts.is_empty()
+            && !self.notes
+            && !self.is_delegation()
     }
 
     /// May begin before the answer is sealed, as far as its effects go: dropping the answer leaves no trace.
@@ -173,6 +190,13 @@ impl Access {
             (Some(_), None) => return !other.is_harmless(),
             (None, Some(_)) => return !self.is_harmless(),
             (None, None) => {}
+        }
+        match (self.is_delegation(), other.is_delegation()) {
+            // Their calls are kept apart like those of any two sessions in one directory.
+            (true, true) => return false,
+            (true, false) => return !other.is_harmless(),
+            (false, true) => return !self.is_harmless(),
+            (false, false) => {}
         }
         if self.is_harmless() && other.is_harmless() {
             return false;
@@ -292,5 +316,12 @@ mod tests {
         let inward = Access::inward(Inward::default());
         assert!(inward.is_harmless() && !inward.may_begin_early());
         assert!(!Access::noting().is_harmless(), "a dropped answer must leave no note");
+        let agent = Access::delegating(["explorer"]);
+        assert!(!agent.may_begin_early(), "a dropped answer must leave no agent");
+        assert!(!agent.conflicts(&agent), "agents run side by side");
+        assert!(!agent.conflicts(&read("/a")) && !read("/a").conflicts(&agent));
+        for other in [write("/a"), Access::unknown(), inward.clone()] {
+            assert!(agent.conflicts(&other) && other.conflicts(&agent), "{other:?}");
+        }
     }
 }

@@ -232,7 +232,8 @@ pub fn decide(
         }
         (None, None) => vec![judge_call(scene, tool, access)],
     };
-    if mode == Mode::Plan && !access.is_harmless() {
+    // An agent is started in every mode; plan mode holds for what it does.
+    if mode == Mode::Plan && !access.is_harmless() && !access.is_delegation() {
         rulings.push(Ruling::Deny(reason(By::Mode, "plan mode allows no changes")));
     }
     // A rule would not help where the sandbox is what is missing.
@@ -356,6 +357,9 @@ pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) 
     }
     match refusal_of_default(access, workspace) {
         None if access.notes => Ruling::Allow(reason(By::Default, "it only saves a note")),
+        None if access.is_delegation() => {
+            Ruling::Allow(reason(By::Default, "each call of the agent is judged by itself"))
+        }
         None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),
         Some(why) => Ruling::Open(reason(By::Default, why)),
     }

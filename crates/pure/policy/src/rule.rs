@@ -152,6 +152,7 @@ impl Rule {
         if !is_tool(tool) {
             return Err(malformed());
         }
+        let tool = anchors.tools.first_name(tool);
         let kind = tool_names::kind(tool, anchors.tools);
         let matcher = match pattern {
             None | Some("*" | ":*") => Matcher::Whole,
@@ -268,11 +269,13 @@ impl Rule {
         }
     }
 
-    /// The call uses the skill that the rule names.
+    /// The call uses the skill, or starts the kind of agent, that the rule names.
     pub(super) fn is_about_skill(&self, tool: &str, access: &Access) -> bool {
         let used = access.inward.as_ref().and_then(|inward| inward.skill.as_deref());
         match &self.matcher {
-            Matcher::Skill(name) => self.names(tool) && used == Some(name),
+            Matcher::Skill(name) => {
+                self.names(tool) && (used == Some(name) || access.delegates.contains(name))
+            }
             _ => false,
         }
     }
@@ -352,7 +355,7 @@ fn specific(
             Some(domain) if is_domain(domain) => Ok(Matcher::Domain(domain.to_ascii_lowercase())),
             _ => Err(RuleError::Domain(text.to_owned())),
         },
-        ToolKind::Instructs => match skill_name(pattern) {
+        ToolKind::Instructs | ToolKind::Delegates => match skill_name(pattern) {
             Some(name) => Ok(Matcher::Skill(name.to_owned())),
             None => Err(RuleError::NoPattern(text.to_owned())),
         },

@@ -39,6 +39,8 @@ pub struct ToolFacts {
     pub files: &'static [FileInput],
     /// Shorter names of inputs and what they stand for, understood where people write calls by hand.
     pub aliases: &'static [(&'static str, &'static str)],
+    /// Names by which models and rules of other programs call it.
+    pub other_names: &'static [&'static str],
     /// Values of the inputs that a call needs besides its main one, for calls that nobody is going to run.
     pub sample: &'static [(&'static str, &'static str)],
     pub result: ResultView,
@@ -116,6 +118,7 @@ impl ToolFacts {
         subject: Subject::Inputs(USUAL),
         files: &[],
         aliases: &[],
+        other_names: &[],
         sample: &[],
         result: ResultView::Lines,
     };
@@ -190,6 +193,15 @@ impl KnownTools {
 
     pub fn knows(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
+    }
+
+    /// The name of the tool that is also called this; else the name itself.
+    pub fn first_name<'a>(&'a self, name: &'a str) -> &'a str {
+        if self.knows(name) {
+            return name;
+        }
+        let also = |(_, facts): &&(String, ToolFacts)| facts.other_names.contains(&name);
+        self.0.iter().find(also).map_or(name, |(first, _)| first)
     }
 
     /// What the tool declares; nothing for one that is not known.

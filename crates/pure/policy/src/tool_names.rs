@@ -86,7 +86,7 @@ pub fn kind(name: &str, tools: &KnownTools) -> ToolKind {
 
 impl<'a> ToolName<'a> {
     pub fn of(name: &str, tools: &'a KnownTools) -> Self {
-        if tools.knows(name) {
+        if tools.knows(tools.first_name(name)) {
             return ToolName::Ours;
         }
         // A name with a wildcard means several tools.

@@ -1,15 +1,10 @@
 //! What is configured and not run yet: one line a kind, with where it was found.
 
 use crate::error::one_line;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Places that a line names.
 const MOST_PLACES: usize = 6;
-/// Files of agents that are counted, entries that are looked at, and how deep.
-const MOST_AGENTS: usize = 500;
-const MOST_ENTRIES: usize = 5_000;
-const DEEPEST: usize = 4;
 
 /// Where something was found, and how many there are, if that is known.
 type SettingPlace = (PathBuf, Option<usize>);
@@ -26,14 +21,6 @@ impl InactiveSettings {
         match self.kinds.iter_mut().find(|(known, _)| known == kind) {
             Some((_, places)) => places.push(place),
             None => self.kinds.push((kind.to_owned(), vec![place])),
-        }
-    }
-
-    /// Agents in a directory of theirs.
-    pub(crate) fn add_agents(&mut self, folder: &Path) {
-        let count = agents(folder);
-        if count > 0 {
-            self.add("agents", folder, Some(count));
         }
     }
 
@@ -54,30 +41,6 @@ fn line(kind: &str, places: &[SettingPlace]) -> String {
     }
     let verb = if kind.ends_with('s') { "are" } else { "is" };
     one_line(&format!("{kind} {verb} not supported yet: {named}"))
-}
-
-/// `*.md`, also in directories below. Links are not followed.
-fn agents(folder: &Path) -> usize {
-    let (mut count, mut looked) = (0, 0);
-    let mut waiting = vec![(folder.to_owned(), 0)];
-    while let Some((folder, depth)) = waiting.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            looked += 1;
-            if looked > MOST_ENTRIES || count == MOST_AGENTS {
-                return count;
-            }
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < DEEPEST => {
-                    waiting.push((entry.path(), depth + 1));
-                }
-                Ok(kind) if kind.is_file() => {
-                    count += usize::from(entry.path().extension().is_some_and(|end| end == "md"));
-                }
-                _ => {}
-            }
-        }
-    }
-    count
 }
 
 #[cfg(test)]

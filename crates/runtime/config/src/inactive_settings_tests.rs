@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::ConfigGround;
+use std::fs;
 
 /// Whoever relies on something that is not run yet is told so, one line a kind, trusted or not.
 #[test]
@@ -40,25 +41,36 @@ fn each_kind_is_one_line_with_its_places() {
 }
 
 #[test]
-fn agents_are_counted_with_those_in_directories_below() {
+fn agents_of_a_project_count_after_trust() {
     let mut ground = ConfigGround::new();
-    assert_eq!(ground.load().warnings, [] as [&str; 0]);
-    fs::create_dir_all(ground.path("ws/.claude/agents/team/deep")).unwrap();
-    for name in ["a.md", "team/b.md", "team/deep/c.md", "notes.txt"] {
-        ground.write(&format!("ws/.claude/agents/{name}"), "---\nname: x\n---\n");
-    }
-    let theirs = format!("{} (3)", ground.path("ws/.claude/agents").display());
-    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {theirs}")]);
-    fs::create_dir(ground.path("home/.claude/agents")).unwrap();
-    ground.write("home/.claude/agents/mine.md", "x");
+    assert!(ground.load().agents.is_empty());
+    fs::create_dir_all(ground.path("ws/.claude/agents/team")).unwrap();
+    fs::create_dir_all(ground.path("home/.claude/agents")).unwrap();
+    let agent = |text: &str| format!("---\ndescription: {text}\n---\nDo it.");
+    ground.write("ws/.claude/agents/same.md", &agent("theirs"));
+    ground.write("ws/.claude/agents/team/other.md", &agent("theirs"));
+    ground.write("home/.claude/agents/same.md", &agent("mine"));
+    ground.write("home/.claude/agents/broken.md", "x");
     // A link to everything is not walked through.
     ground.link("", "home/.claude/agents/all");
-    let mine = format!("{} (1)", ground.path("home/.claude/agents").display());
-    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {mine}, {theirs}")]);
+    let found = |loaded: &crate::LoadedSettings| -> Vec<(String, String)> {
+        let agents = loaded.agents.iter();
+        agents.map(|agent| (agent.name.clone(), agent.description.clone())).collect()
+    };
+    let loaded = ground.load();
+    assert_eq!(found(&loaded), [("same".to_owned(), "mine".to_owned())]);
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("broken.md: it has no front matter"));
+    let untrusted = format!("{:?}", loaded.untrusted.unwrap());
+    assert!(untrusted.contains("defines the agent other"), "{untrusted}");
+    crate::accept(&ground.places, &ground.load().untrusted.unwrap()).unwrap();
+    let both = [("same", "mine"), ("other", "theirs")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(found(&ground.load()), both);
+    // Another content is another file.
+    ground.write("ws/.claude/agents/team/other.md", &agent("changed"));
+    assert_eq!(found(&ground.load()), both[..1]);
     ground.places.sources.user = false;
-    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {theirs}")]);
-    ground.places.sources.project = false;
-    assert_eq!(ground.load().warnings, [] as [&str; 0]);
+    assert!(ground.load().agents.is_empty());
 }
 
 #[test]

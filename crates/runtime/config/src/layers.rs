@@ -14,9 +14,10 @@ use crate::providers::{self, ProviderEntry};
 use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
-    Check, ConfigError, Settings, SettingsPlaces, Values, approvals, permissions_yaml,
+    Check, ConfigError, Settings, SettingsPlaces, Values, agent_files, approvals, permissions_yaml,
     settings_json,
 };
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Matcher, Mode, Policy, Rule, Tier};
 use ostler_core::text::counted;
@@ -51,6 +52,8 @@ pub struct LoadedSettings {
     pub trusted: bool,
     /// Hashes of the project's skills that the user accepted: what they run and allow is in effect.
     pub skills: Vec<String>,
+    /// Kinds of agents that the person defined, and those of the project that the person accepted.
+    pub agents: Vec<AgentDefinition>,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
 }
@@ -69,6 +72,7 @@ pub fn load(places: &SettingsPlaces, check: &Check<'_>) -> Result<LoadedSettings
         not_run: InactiveSettings::default(),
     };
     layers.user()?;
+    layers.agents();
     layers.project()?;
     if let Some(argument) = &places.settings_arg {
         layers.argument(argument)?;
@@ -76,7 +80,6 @@ pub fn load(places: &SettingsPlaces, check: &Check<'_>) -> Result<LoadedSettings
     layers.managed()?;
     layers.tighten_whole_project();
     layers.switch_hooks_off();
-    layers.agents();
     layers.loaded.warnings.extend(layers.not_run.lines());
     Ok(layers.loaded)
 }
@@ -191,6 +194,14 @@ impl SettingsLayers<'_> {
         Ok(())
     }
 
+    fn agents(&mut self) {
+        if self.places.sources.user {
+            let (agents, skipped) = agent_files::of_user(self.places);
+            self.loaded.agents = agents;
+            self.loaded.warnings.extend(skipped);
+        }
+    }
+
     /// Rules that someone believes to be in force.
     fn misnamed(&mut self, file: &Path) {
         let other = file.with_extension("yml");
@@ -203,6 +214,7 @@ impl SettingsLayers<'_> {
     fn project(&mut self) -> Result<(), ConfigError> {
         let project = ProjectFiles::read(self.places, &self.read)?;
         self.loaded.notices.extend(project.notices.iter().cloned());
+        self.loaded.warnings.extend(project.warnings.iter().cloned());
         if project.files.is_empty() {
             return Ok(());
         }
@@ -216,6 +228,9 @@ impl SettingsLayers<'_> {
             match (settings, file.counts(self.places), trusted) {
                 (Ok(settings), true, true) => {
                     self.loaded.skills.extend(file.skill());
+                    if let Some(definition) = file.agent() {
+                        agent_files::add(&mut self.loaded.agents, definition);
+                    }
                     self.add(settings, &file.path);
                 }
                 (Ok(settings), counts, false) => {
@@ -265,14 +280,6 @@ impl SettingsLayers<'_> {
             let by = if managed_only { "allowManagedHooksOnly" } else { "disableAllHooks" };
             self.loaded.notices.push(format!("{hooks} switched off by {by}"));
         }
-    }
-
-    fn agents(&mut self) {
-        let SettingsPlaces { claude_home, project, sources, .. } = self.places;
-        let own = claude_home.iter().filter(|_| sources.user).map(|home| home.join("agents"));
-        let is_project = sources.project && !self.places.project_is_home(project);
-        let theirs = is_project.then(|| project.join(".claude/agents"));
-        own.chain(theirs).for_each(|folder| self.not_run.add_agents(&folder));
     }
 
     /// The parts of a file that concern only the file itself.

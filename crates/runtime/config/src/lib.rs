@@ -2,6 +2,7 @@
 //!
 //! `load` reads every layer and returns what is in effect. The caller passes all paths: no environment is read here.
 
+mod agent_files;
 pub mod approvals;
 mod budget;
 mod built_in_rules;

@@ -1,5 +1,6 @@
 //! A project's own settings: the bytes of its files, read once, and what each of them requests.
 
+use crate::agent_files;
 use crate::error::one_line;
 use crate::files::{FileRead, read_in, text};
 use crate::json_comments::plain_json;
@@ -7,6 +8,7 @@ use crate::located_json::Document;
 use crate::project_env::is_forbidden;
 use crate::started_programs::escaped;
 use crate::{Check, ConfigError, Settings, SettingsPlaces, permissions_yaml, settings_json};
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ enum FileForm {
     Rules,
     Settings,
     Skill,
+    Agent,
 }
 
 pub(crate) struct ProjectFile {
@@ -35,7 +38,7 @@ pub(crate) struct ProjectFile {
     pub(crate) bytes: Vec<u8>,
     tier: Tier,
     form: FileForm,
-    /// What a skill would run and allow.
+    /// What a skill would run and allow, or an agent would be.
     skill_wants: Vec<String>,
 }
 
@@ -45,6 +48,8 @@ pub(crate) struct ProjectFiles {
     pub(crate) root: PathBuf,
     pub(crate) files: Vec<ProjectFile>,
     pub(crate) notices: Vec<String>,
+    /// Files that cannot be used and restrict nothing.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl ProjectFiles {
@@ -74,6 +79,7 @@ impl ProjectFiles {
             }
         }
         found.skills(places);
+        found.agents()?;
         Ok(found)
     }
 
@@ -87,6 +93,25 @@ impl ProjectFiles {
             let (tier, form) = (Tier::Project, FileForm::Skill);
             self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
         }
+    }
+
+    /// A definition says what another agent is told to do, so it counts after trust only.
+    fn agents(&mut self) -> Result<(), ConfigError> {
+        for (path, bytes) in agent_files::of_project(&self.root)? {
+            let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str).map(str::to_owned);
+            let Some(name) = name else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            let skill_wants = match agent_files::parse(&text, &path) {
+                Ok(definition) => vec![format!("defines the agent {}", definition.name)],
+                Err(line) => {
+                    self.warnings.push(one_line(&line));
+                    continue;
+                }
+            };
+            let (tier, form) = (Tier::Project, FileForm::Agent);
+            self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
+        }
+        Ok(())
     }
 }
 
@@ -114,6 +139,12 @@ impl ProjectFile {
         (self.form == FileForm::Skill).then(|| ostler_skills::hash(&self.bytes))
     }
 
+    pub(crate) fn agent(&self) -> Option<AgentDefinition> {
+        let text =
+            std::str::from_utf8(&self.bytes).ok().filter(|_| self.form == FileForm::Agent)?;
+        agent_files::parse(text, &self.path).ok()
+    }
+
     /// Without what no project may say.
     pub(crate) fn settings(
         &self,
@@ -122,7 +153,7 @@ impl ProjectFile {
     ) -> Result<Settings, ConfigError> {
         match self.form {
             FileForm::Servers => Ok(self.servers()),
-            FileForm::Skill => {
+            FileForm::Skill | FileForm::Agent => {
                 Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() })
             }
             FileForm::Rules => {

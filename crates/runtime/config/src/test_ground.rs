@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 /// Named as usual; what counts is what they declare.
 pub(crate) static TOOLS: LazyLock<KnownTools> = LazyLock::new(|| {
     let tools = [
+        ("Agent", ToolKind::Delegates),
         ("Bash", ToolKind::Runs),
         ("Edit", ToolKind::Edits),
         ("Glob", ToolKind::Reads),
@@ -21,7 +22,10 @@ pub(crate) static TOOLS: LazyLock<KnownTools> = LazyLock::new(|| {
         ("TodoWrite", ToolKind::Plans),
         ("Write", ToolKind::Edits),
     ];
-    let facts = |kind| ToolFacts { kind, ..ToolFacts::default() };
+    let facts = |kind| {
+        let other_names: &[&str] = if kind == ToolKind::Delegates { &["Task"] } else { &[] };
+        ToolFacts { kind, other_names, ..ToolFacts::default() }
+    };
     KnownTools::new(tools.map(|(name, kind)| (name.to_owned(), facts(kind))))
 });
 

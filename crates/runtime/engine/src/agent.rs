@@ -22,7 +22,8 @@ pub struct Agent {
     /// Stable parts first; the same for all requests of the session.
     pub system: SharedList<String>,
     pub tools: ToolDesk,
-    pub gate: Gate,
+    /// Shared with those of agents that this one starts.
+    pub gate: Arc<Gate>,
     pub hooks: HookDesk,
     pub journal: Journal,
     /// Shared by everything that spends for this agent.

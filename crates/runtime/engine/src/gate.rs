@@ -18,6 +18,8 @@ const MAX_EXACT: usize = 1000;
 const MAX_FOR_TURN: usize = 500;
 
 pub struct Gate {
+    /// The gate of the agent that started this one: what it says holds here, too, as it is at that moment.
+    above: Option<Arc<Gate>>,
     /// Grows when the user accepts a rule.
     policy: RwLock<Policy>,
     mode: RwLock<Mode>,
@@ -46,6 +48,7 @@ impl Gate {
         approvals: Arc<dyn Approvals>,
     ) -> Self {
         Gate {
+            above: None,
             policy: RwLock::new(policy),
             mode: RwLock::new(mode),
             session_rules: RwLock::default(),
@@ -57,6 +60,17 @@ impl Gate {
             for_turn: Mutex::default(),
             asking: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// The same for an agent that another one started: it can never do what that one may not.
+    #[must_use]
+    pub fn below(self, above: Arc<Gate>) -> Self {
+        Gate { above: Some(above), ..self }
+    }
+
+    /// This one, the one above it, and so on up to that of the session's own agent.
+    fn chain(&self) -> impl Iterator<Item = &Gate> {
+        std::iter::successors(Some(self), |gate| gate.above.as_deref())
     }
 
     pub(crate) fn question_deadline(&self, clock: &dyn Clock) -> Option<Timestamp> {
@@ -80,6 +94,11 @@ impl Gate {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
+    /// The rules as they are now, with what a person approved.
+    pub fn policy(&self) -> Policy {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub fn session_rules(&self) -> SessionRules {
         self.session_rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -101,10 +120,17 @@ impl Gate {
 
     /// A decision made before this number changed may not apply any more.
     pub(crate) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Acquire)
+        self.chain().map(|gate| gate.changes.load(Ordering::Acquire)).sum()
     }
 
+    /// The strictest answer of this gate and of all above it.
     pub(crate) fn judge(&self, tool: &str, input: &Value, access: &Access) -> Decision {
+        let own = self.judge_alone(tool, input, access);
+        let above = self.chain().skip(1).map(|gate| gate.judge_alone(tool, input, access));
+        above.fold(own, Decision::or_stricter)
+    }
+
+    fn judge_alone(&self, tool: &str, input: &Value, access: &Access) -> Decision {
         let workspace = self.workspace();
         let decision = {
             let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
@@ -152,20 +178,26 @@ impl Gate {
         access: &Access,
         opened: impl FnOnce(&Question) -> Result<(), E>,
     ) -> Result<Reply, E> {
-        let _turn = self.asking.lock().await;
+        // Agents that run side by side ask one after the other as well.
+        let top = self.chain().last().unwrap_or(self);
+        let _turn = top.asking.lock().await;
         let answer = self.approver.ask(question.clone());
         opened(&question)?;
         let reply = answer.await;
         let Question { tool, input, decision, .. } = question;
         let offer = decision.offer;
         match reply {
+            // The person said it to the session, so it holds for every agent above, too.
             Reply::YesForSession if offer.is_empty() => {
-                self.allow_exactly(tool, input, access.clone());
+                for gate in self.chain() {
+                    gate.allow_exactly(tool.clone(), input.clone(), access.clone());
+                }
             }
             Reply::YesForSession => {
-                self.accept(&offer, access);
+                self.chain().for_each(|gate| drop(gate.accept(&offer, access)));
             }
             Reply::YesForProject => {
+                self.chain().skip(1).for_each(|gate| drop(gate.accept(&offer, access)));
                 let rules = self.accept(&offer, access);
                 // It applies to the session in any case; the keeper reports what went wrong.
                 let _ = self.approvals.keep(&rules);

@@ -21,12 +21,51 @@ const MOST_STOPS: u32 = 8;
 pub struct HookDesk {
     hooks: Arc<dyn Hooks>,
     source: Mutex<Option<String>>,
+    /// The agent that this session is, if another one started it: hooks hear of it instead of a session.
+    subagent: Option<Subagent>,
+}
+
+/// How hooks know an agent that another one started.
+#[derive(Clone, Debug)]
+pub struct Subagent {
+    pub id: String,
+    pub kind: String,
+    /// Its log.
+    pub transcript: String,
 }
 
 impl HookDesk {
     /// `source` is how the session came about: `startup`, `resume` or `fork`.
     pub fn new(hooks: Arc<dyn Hooks>, source: &str) -> Self {
-        HookDesk { hooks, source: Mutex::new(Some(source.to_owned())) }
+        HookDesk { hooks, source: Mutex::new(Some(source.to_owned())), subagent: None }
+    }
+
+    #[must_use]
+    pub fn of_subagent(self, subagent: Subagent) -> Self {
+        HookDesk { subagent: Some(subagent), ..self }
+    }
+
+    /// The event of the beginning, and what its matchers are compared with.
+    fn start_event(&self, source: &str, model: String) -> HookEvent {
+        match self.subagent.clone() {
+            None => HookEvent::SessionStart { source: source.to_owned(), model },
+            Some(Subagent { id, kind, .. }) => {
+                HookEvent::SubagentStart { agent_id: id, agent_type: kind }
+            }
+        }
+    }
+
+    fn stop_event(&self, stop_hook_active: bool, last_assistant_message: String) -> HookEvent {
+        match self.subagent.clone() {
+            None => HookEvent::Stop { stop_hook_active, last_assistant_message },
+            Some(Subagent { id, kind, transcript }) => HookEvent::SubagentStop {
+                agent_id: id,
+                agent_type: kind,
+                stop_hook_active,
+                agent_transcript_path: transcript,
+                last_assistant_message,
+            },
+        }
     }
 
     pub(crate) fn listens(&self, event: EventName, matched: Option<&str>) -> bool {
@@ -74,7 +113,8 @@ impl HookDesk {
 impl Agent {
     /// The session ends: hooks are told, if its beginning was.
     pub async fn end_session(&self, reason: &str) -> Vec<Notice> {
-        let listens = self.hooks.listens(EventName::SessionEnd, Some(reason));
+        let listens = self.hooks.subagent.is_none()
+            && self.hooks.listens(EventName::SessionEnd, Some(reason));
         if !listens || !self.hooks.has_begun() {
             return Vec::new();
         }
@@ -129,11 +169,9 @@ impl Turn {
         let hooks = self.agent.clone();
         let hooks = &hooks.hooks;
         let mut added = Vec::new();
-        if let Some(source) = hooks.take_source()
-            && hooks.listens(EventName::SessionStart, Some(&source))
-        {
+        if let Some(source) = hooks.take_source() {
             let model = self.agent.choice().primary.to_string();
-            let event = HookEvent::SessionStart { source: source.clone(), model };
+            let event = hooks.start_event(&source, model);
             match self.hook_additions(event).await {
                 Ok(texts) => added.extend(texts),
                 Err(refused) => {
@@ -143,7 +181,7 @@ impl Turn {
                 }
             }
         }
-        if hooks.listens(EventName::UserPromptSubmit, None) {
+        if hooks.subagent.is_none() && hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
             added.extend(self.hook_additions(event).await?);
         }
@@ -158,6 +196,9 @@ impl Turn {
         &mut self,
         event: HookEvent,
     ) -> Result<Vec<String>, Refused> {
+        if !self.agent.hooks.listens(event.name(), event.matched()) {
+            return Ok(Vec::new());
+        }
         let name = event.name().name();
         let Some(heard) = self.fire(event).await else { return Err(Refused::Interrupted) };
         if heard.stand >= Stand::Ask {
@@ -183,13 +224,11 @@ impl Turn {
 
     /// The model has said all. A hook may want more, as often as the machine allows.
     pub(crate) async fn stop_hooks(&mut self) -> Outcome {
-        if !self.agent.hooks.listens(EventName::Stop, None) {
+        let last_text = self.tally.last_text().to_owned();
+        let event = self.agent.hooks.stop_event(self.stop_blocks > 0, last_text);
+        if !self.agent.hooks.listens(event.name(), event.matched()) {
             return Outcome::StopHooks(StopVerdict::Pass);
         }
-        let event = HookEvent::Stop {
-            stop_hook_active: self.stop_blocks > 0,
-            last_assistant_message: self.tally.last_text().to_owned(),
-        };
         let Some(heard) = self.fire(event).await else { return Outcome::Interrupted };
         // The machine bounds them between two answers with calls; this bounds them in a turn.
         let stand = match heard.stand {

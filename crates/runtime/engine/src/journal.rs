@@ -13,7 +13,7 @@ use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::question::Question;
-use ostler_core::session::{Entry, Measured, Pending, SessionRecord};
+use ostler_core::session::{AgentRecord, Entry, Measured, Pending, SessionRecord};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
@@ -168,6 +168,19 @@ impl Journal {
     /// If the log refuses it.
     pub fn set_control(&self, control: Control) -> Result<(), StoreError> {
         self.write_beside(Entry::Control(control))
+    }
+
+    /// The agents that the session started, as far as the log knows.
+    pub fn agents(&self) -> Vec<AgentRecord> {
+        self.mirror().session.agents.clone()
+    }
+
+    /// Records that an agent began or ended.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn record_agent(&self, record: AgentRecord) -> Result<(), StoreError> {
+        self.write_beside(Entry::Agent(Box::new(record)))
     }
 
     pub(crate) fn pending(&self, wanted: impl Fn(&Inbound) -> bool) -> Vec<Inbound> {

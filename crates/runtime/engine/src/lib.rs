@@ -46,7 +46,7 @@ pub use agent::{Agent, ModelChoice, Settings};
 pub use context::{Context, ContextSettings};
 pub use controls::Controls;
 pub use gate::Gate;
-pub use hooks::HookDesk;
+pub use hooks::{HookDesk, Subagent};
 pub use inbox::Inbox;
 pub use journal::Journal;
 pub use meter::Meter;

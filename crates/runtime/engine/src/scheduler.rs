@@ -119,6 +119,7 @@ impl Scheduler {
 
     /// Takes a complete call. What cannot run is answered at once.
     pub(crate) fn submit(&mut self, id: CallId, name: String, via: Option<String>, input: Value) {
+        let name = self.toolbox.known().first_name(&name).to_owned();
         let judged = self.judge((&name, via.as_deref()), &input);
         match judged {
             Ok((access, decision)) => {

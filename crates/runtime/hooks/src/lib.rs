@@ -26,7 +26,7 @@ pub use clock_and_ids::ClockAndIds;
 pub use command::Prepare;
 pub use delivery::{Delivered, Delivery, deliver_all, replay};
 pub use observers::{EventLog, Observer, ToolStats, event_logs};
-pub use payload::About;
+pub use payload::{About, AboutAgent};
 pub use queue::{QueueError, WebhookQueue};
 pub use registry::{HookSetup, Registry};
 pub use signature::{hmac_sha256, signature};

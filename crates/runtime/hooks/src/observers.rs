@@ -35,7 +35,13 @@ impl Observer {
             let took = took_ms.map(Duration::from_millis);
             self.stats.call(name, is_error(result), outcome.is_denied(), took);
         }
-        self.write(line(envelope));
+        let mut line = line(envelope);
+        if let (false, Some(fields)) =
+            (envelope.agent.is_root(), line.as_mut().and_then(Value::as_object_mut))
+        {
+            fields.insert("agent".into(), envelope.agent.to_string().into());
+        }
+        self.write(line);
     }
 
     pub fn stats(&self) -> &ToolStats {

@@ -14,6 +14,15 @@ pub struct About {
     /// The top of the project: commands find it in `CLAUDE_PROJECT_DIR` and `OSTLER_PROJECT_DIR`.
     pub project: PathBuf,
     pub permission_mode: String,
+    /// The agent in which it happens; none: the session's own.
+    pub agent: Option<AboutAgent>,
+}
+
+/// An agent that the session, or another agent, started.
+#[derive(Clone, Debug)]
+pub struct AboutAgent {
+    pub id: String,
+    pub kind: String,
 }
 
 /// Bytes of a payload.
@@ -28,6 +37,10 @@ impl About {
         fields.insert("transcript_path".into(), text(&self.transcript_path));
         fields.insert("cwd".into(), text(&self.cwd));
         fields.insert("permission_mode".into(), self.permission_mode.as_str().into());
+        if let Some(AboutAgent { id, kind }) = &self.agent {
+            fields.insert("agent_id".into(), id.as_str().into());
+            fields.insert("agent_type".into(), kind.as_str().into());
+        }
         if let Ok(Value::Object(own)) = serde_json::to_value(event) {
             fields.extend(own);
         }
@@ -94,5 +107,18 @@ mod tests {
         // Nobody decides on what was not seen.
         let event = HookEvent::UserPromptSubmit { prompt: large };
         assert_eq!(About::default().payload(&event, false), None);
+    }
+
+    #[test]
+    fn inside_an_agent_every_event_names_it() {
+        let agent = AboutAgent { id: "a".into(), kind: "explorer".into() };
+        let about = About { session_id: "root".into(), agent: Some(agent), ..About::default() };
+        let payload = about.payload(&canary(EventName::PreToolUse, None), false).unwrap();
+        let payload: Value = serde_json::from_str(&payload).unwrap();
+        assert_eq!(payload["session_id"], "root");
+        assert_eq!(
+            (&payload["agent_id"], &payload["agent_type"]),
+            (&"a".into(), &"explorer".into())
+        );
     }
 }

@@ -13,8 +13,12 @@ pub fn rows_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, days: &Days) ->
     for entry in entries {
         let is_copy = copied > 0;
         match entry {
-            Entry::Opened { session: id, workspace, at: opened, forked_from, .. } => {
-                (project, session) = (workspace.display().to_string(), id.to_string());
+            Entry::Opened {
+                session: id, workspace, at: opened, forked_from, started_by, ..
+            } => {
+                // What an agent spent is spent by the session that a person began.
+                let root = started_by.as_ref().and_then(|link| link.root.as_ref()).unwrap_or(id);
+                (project, session) = (workspace.display().to_string(), root.to_string());
                 at = *opened;
                 copied = forked_from.as_ref().map_or(0, |fork| fork.entries);
                 continue;

@@ -38,8 +38,14 @@ fn id() -> SessionId {
 fn write(home: &std::path::Path, bytes: usize, result: usize, between: usize) {
     let store = FileStore::new(home).unwrap();
     let (session, workspace) = (id(), "/w".into());
-    let opened =
-        Entry::Opened { format: FORMAT, session, workspace, at: Timestamp(0), forked_from: None };
+    let opened = Entry::Opened {
+        format: FORMAT,
+        session,
+        workspace,
+        at: Timestamp(0),
+        forked_from: None,
+        started_by: None,
+    };
     let log = store.create(opened).unwrap();
     let model = ModelId::new("m");
     let tail = between / 5;

@@ -23,6 +23,8 @@ pub(crate) struct LogSummary {
     pub title: String,
     /// Facts that hold a message: prompts, answers, notes.
     pub messages: u64,
+    /// Another session started it.
+    pub is_child: bool,
 }
 
 impl LogSummary {
@@ -58,9 +60,10 @@ impl LogSummary {
         self.messages += u64::from(matches!(fact, Some(b"prompt" | b"answer" | b"note")));
         match fact {
             Some(b"opened") if self.created.is_none() => {
-                if let Some(Entry::Opened { at, workspace, .. }) = entry(start) {
+                if let Some(Entry::Opened { at, workspace, started_by, .. }) = entry(start) {
                     self.created = Some(at);
                     self.workspace = Some(workspace);
+                    self.is_child = started_by.is_some();
                 }
             }
             Some(b"prompt") if untitled => {

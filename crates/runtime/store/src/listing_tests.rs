@@ -18,6 +18,7 @@ fn opened() -> Entry {
         workspace: "/w".into(),
         at: Timestamp(5),
         forked_from: None,
+        started_by: None,
     }
 }
 
@@ -53,6 +54,7 @@ fn a_summary_counts_messages_and_nothing_else() {
         workspace: Some("/w".into()),
         title: "Fix it".into(),
         messages: 3,
+        is_child: false,
     };
     assert_eq!(summary, wanted);
     assert!(summarise(&b""[..]).unwrap().is_empty());

@@ -66,6 +66,7 @@ fn opened() -> Entry {
         workspace: "/w".into(),
         at: Timestamp(0),
         forked_from: None,
+        started_by: None,
     }
 }
 

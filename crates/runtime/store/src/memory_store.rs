@@ -183,10 +183,11 @@ fn name(first: &Entry) -> Result<SessionId, StoreError> {
 }
 
 fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {
-    let Some(Entry::Opened { session, workspace, at: created, .. }) = entries.first() else {
+    let Some(Entry::Opened { session, workspace, at: created, started_by, .. }) = entries.first()
+    else {
         return None;
     };
-    if workspace != of {
+    if workspace != of || started_by.is_some() {
         return None;
     }
     let mut info = SessionInfo {

@@ -14,6 +14,7 @@ fn entries(count: u64) -> Vec<Entry> {
         workspace: "/w".into(),
         at: Timestamp(1),
         forked_from: None,
+        started_by: None,
     };
     let more = (2..=count).map(|n| match n % 2 {
         0 => Entry::prompt(Message::user(format!("grüße {n}")), Timestamp(n)),

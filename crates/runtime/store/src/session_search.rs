@@ -71,8 +71,10 @@ impl FileStore {
 
     /// The session of this workspace that was written to last.
     pub fn latest(&self, workspace: &Path) -> Result<Option<SessionId>, StoreError> {
-        // A session without any message cannot be continued.
-        let spoken = |path: &Path| summary(path, HEAD).is_some_and(|summary| summary.messages > 0);
+        // A session without any message cannot be continued, and one that works for another is not a person's.
+        let spoken = |path: &Path| {
+            summary(path, HEAD).is_some_and(|summary| summary.messages > 0 && !summary.is_child)
+        };
         let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| spoken(path));
         Ok(newest.map(|(_, id, _)| id))
     }

@@ -190,7 +190,8 @@ impl SessionStore for FileStore {
 
     fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError> {
         let infos = self.by_age(workspace)?.into_iter().filter_map(|(modified, id, path)| {
-            let LogSummary { created, title, messages, .. } = summary(&path, u64::MAX)?;
+            let found = summary(&path, u64::MAX).filter(|summary| !summary.is_child)?;
+            let LogSummary { created, title, messages, .. } = found;
             Some(SessionInfo {
                 id,
                 title,

@@ -54,6 +54,7 @@ impl BuiltIn for Edit {
         aliases: &[("path", "file_path"), ("old", "old_string"), ("new", "new_string")],
         sample: &[("old_string", "a"), ("new_string", "b")],
         result: ResultView::Changes,
+        ..ToolFacts::UNDECLARED
     };
     type Input = EditInput;
 

@@ -22,6 +22,7 @@
     reason = "an output is the error a model reads; it is made once per call"
 )]
 
+mod agent;
 mod bash;
 mod blocking_task;
 pub mod confine;
@@ -54,7 +55,7 @@ pub use bash::{CommandVariables, DiskPlaces, Keeping, command_input, may_set_var
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -91,6 +92,7 @@ pub struct SessionParts {
     pub skills: Option<Arc<Skills>>,
     pub memory: Option<Arc<dyn MemoryStore>>,
     pub log: Option<Arc<dyn SessionLog>>,
+    pub agents: Option<Arc<dyn Delegate>>,
 }
 
 impl ToolSetup {
@@ -105,6 +107,7 @@ impl ToolSetup {
 
 /// The one list of tools, by name.
 const TOOLS: &[ListedTool] = &[
+    listed::<agent::AgentTool>(),
     listed::<bash::Bash>(),
     listed::<edit::Edit>(),
     listed::<glob::Glob>(),

@@ -75,6 +75,13 @@ pub fn erase<T: BuiltIn>(tool: T) -> Arc<dyn Tool> {
     Arc::new(Erased { tool: Arc::new(tool), spec: spec::<T>() })
 }
 
+/// The same with a description that goes on, for what only this session has.
+pub fn erase_with<T: BuiltIn>(tool: T, more: &str) -> Arc<dyn Tool> {
+    let mut spec = spec::<T>();
+    spec.description.push_str(more);
+    Arc::new(Erased { tool: Arc::new(tool), spec })
+}
+
 struct Erased<T> {
     tool: Arc<T>,
     spec: ToolSpec,

@@ -57,7 +57,14 @@ fn write(home: &Path, project: &Path) {
     let (session, workspace) = (SessionId::new(ID), project.to_owned());
     let at = Timestamp(0);
     let log = store
-        .create(Entry::Opened { format: FORMAT, session, workspace, at, forked_from: None })
+        .create(Entry::Opened {
+            format: FORMAT,
+            session,
+            workspace,
+            at,
+            forked_from: None,
+            started_by: None,
+        })
         .unwrap();
     log.append(&Entry::prompt(Message::user("begin"), at)).unwrap();
     let model = ModelId::new("scripted");

@@ -4,6 +4,7 @@
 //! - **No I/O, no clock, no randomness.** Times come from the envelopes, names from an [`ostler::IdSource`].
 //! - **Fields and their names are those of Claude Code's stream.** Further ones may be added; none is renamed or left out.
 
+mod agent_answers;
 mod frames;
 mod json_text;
 mod session_facts;

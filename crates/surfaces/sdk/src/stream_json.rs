@@ -1,5 +1,6 @@
 //! `--output-format stream-json`: everything that happens, one object a line, as it happens.
 
+use crate::agent_answers::AgentAnswers;
 use crate::frames::{self, Frames};
 use crate::session_facts::SessionFacts;
 use ostler::{
@@ -18,14 +19,27 @@ pub struct StreamJson {
     facts: Arc<SessionFacts>,
     partial: bool,
     answer: Answering,
+    agents: AgentAnswers,
 }
 
+/// What the frames of an open answer repeat.
 #[derive(Default)]
-struct Answering {
+pub(crate) struct Answering {
     id: String,
     request_id: Option<String>,
     model: String,
     usage: Usage,
+}
+
+impl Answering {
+    /// None: the event does not begin an answer.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        let Event::AnswerStarted { message_id, request_id, model, usage } = event else {
+            return None;
+        };
+        let (id, model) = (message_id.clone(), model.as_str().to_owned());
+        Some(Answering { id, request_id: request_id.clone(), model, usage: *usage })
+    }
 }
 
 impl StreamJson {
@@ -37,13 +51,21 @@ impl StreamJson {
         partial: bool,
     ) -> Self {
         let frames = Frames::new(facts.clone(), ids, began);
-        StreamJson { frames, facts, partial, answer: Answering::default() }
+        let (answer, agents) = (Answering::default(), AgentAnswers::default());
+        StreamJson { frames, facts, partial, answer, agents }
     }
 
     /// The lines for an event.
     pub fn event(&mut self, envelope: &Envelope) -> Vec<String> {
-        self.frames.watch(envelope);
-        self.frames_of(envelope).iter().map(frames::line).collect()
+        self.agents.see(envelope);
+        let frames = match envelope.agent.is_root() {
+            true => {
+                self.frames.watch(envelope);
+                self.frames_of(envelope)
+            }
+            false => self.frames_of_agent(envelope),
+        };
+        frames.iter().map(frames::line).collect()
     }
 
     /// The lines for a prompt that was answered without the model.
@@ -60,13 +82,11 @@ impl StreamJson {
                 self.partial.then(status).into_iter().collect()
             }
             Event::Retrying(retry) => vec![self.retrying(retry)],
-            Event::AnswerStarted { message_id, request_id, model, usage } => {
-                let (id, model) = (message_id.clone(), model.as_str().to_owned());
-                self.answer =
-                    Answering { id, request_id: request_id.clone(), model, usage: *usage };
+            event @ Event::AnswerStarted { .. } => {
+                self.answer = Answering::of(event).unwrap_or_default();
                 Vec::new()
             }
-            Event::BlockFinished { block } => vec![self.assistant(block)],
+            Event::BlockFinished { block } => vec![self.assistant(block, &self.answer, None)],
             Event::AnswerSealed { usage, cost, cache_saved, source, .. } => {
                 let mut fields = frames::request(usage, *cost, *cache_saved, *source);
                 fields["message_id"] = self.answer.id.as_str().into();
@@ -80,7 +100,8 @@ impl StreamJson {
             Event::Went(why) => self.went(*why),
             Event::CallAsked { id, name, decision, .. } => vec![self.asked(id, name, decision)],
             Event::CallFinished { outcome, decision, result, detail, .. } => {
-                vec![self.result(*outcome, decision.as_deref(), result, detail, envelope.at)]
+                let decision = decision.as_deref();
+                vec![self.result((*outcome, decision), result, detail, envelope)]
             }
             Event::Plan(plan) => vec![self.system("plan", json!({ "tasks": plan.tasks }))],
             Event::Compacting { .. } => {
@@ -107,6 +128,42 @@ impl StreamJson {
             | Event::Closed { .. }
             | Event::Unknown(_) => Vec::new(),
         }
+    }
+
+    /// Of an agent only what it does: its task, its calls and their results, and what a person should know.
+    fn frames_of_agent(&self, envelope: &Envelope) -> Vec<Value> {
+        let parent = envelope.parent.as_ref();
+        let mut frames = match &envelope.event {
+            Event::TurnStarted { .. } => self
+                .agents
+                .task(envelope)
+                .map(|task| self.task(task, envelope))
+                .into_iter()
+                .collect(),
+            Event::BlockFinished { block: block @ Block::ToolUse { .. } } => {
+                vec![self.assistant(block, self.agents.answer(envelope), parent)]
+            }
+            Event::CallFinished { outcome, decision, result, detail, .. } => {
+                vec![self.result((*outcome, decision.as_deref()), result, detail, envelope)]
+            }
+            Event::CallAsked { id, name, decision, .. } => vec![self.asked(id, name, decision)],
+            Event::Notice { level, notice } => vec![self.notice(*level, notice)],
+            _ => Vec::new(),
+        };
+        for frame in frames.iter_mut().filter_map(Value::as_object_mut) {
+            frame.insert("parent_tool_use_id".into(), parent.map(CallId::as_str).into());
+            frame.insert("agent".into(), envelope.agent.to_string().into());
+        }
+        frames
+    }
+
+    fn task(&self, task: &str, envelope: &Envelope) -> Value {
+        self.frames.named(json!({
+            "type": "user", "message": {
+                "role": "user", "content": [{ "type": "text", "text": task }],
+            },
+            "timestamp": ostler::time_text(envelope.at),
+        }))
     }
 
     fn init(&self) -> Value {
@@ -141,8 +198,7 @@ impl StreamJson {
         self.system("api_retry", fields)
     }
 
-    fn assistant(&self, block: &Block) -> Value {
-        let answer = &self.answer;
+    fn assistant(&self, block: &Block, answer: &Answering, parent: Option<&CallId>) -> Value {
         self.frames.named(json!({
             "type": "assistant",
             "message": {
@@ -150,7 +206,7 @@ impl StreamJson {
                 "content": [frames::block(block)], "stop_reason": null, "stop_sequence": null,
                 "usage": frames::usage(&answer.usage),
             },
-            "parent_tool_use_id": null, "request_id": answer.request_id,
+            "parent_tool_use_id": parent.map(CallId::as_str), "request_id": answer.request_id,
         }))
     }
 
@@ -164,15 +220,15 @@ impl StreamJson {
 
     fn result(
         &self,
-        outcome: CallOutcome,
-        decision: Option<&Decision>,
+        (outcome, decision): (CallOutcome, Option<&Decision>),
         result: &Block,
         detail: &Option<Value>,
-        at: Timestamp,
+        envelope: &Envelope,
     ) -> Value {
+        let parent = envelope.parent.as_ref().map(CallId::as_str);
         self.frames.named(json!({
             "type": "user", "message": { "role": "user", "content": [frames::block(result)] },
-            "parent_tool_use_id": null, "timestamp": ostler::time_text(at),
+            "parent_tool_use_id": parent, "timestamp": ostler::time_text(envelope.at),
             "tool_use_result": detail, "outcome": outcome, "decision": decision,
         }))
     }

@@ -1,6 +1,6 @@
 //! Which calls of a session changed files, and between which states.
 
-use ostler_core::ids::{BlobRef, CallId};
+use ostler_core::ids::{BlobRef, CallId, SessionId};
 use ostler_core::message::Block;
 use ostler_core::session::{Entry, TurnStarts};
 use std::collections::{BTreeMap, HashSet};
@@ -15,7 +15,18 @@ pub struct ChangingCall {
     pub tool: String,
     /// The command, or the file.
     pub what: String,
+    /// The agent that made it, if it was not the session itself.
+    pub agent: Option<AgentCall>,
     pub(crate) did: Did,
+}
+
+/// A call that an agent made for a call of the session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentCall {
+    pub session: SessionId,
+    /// As in `general-1/explorer-1`.
+    pub name: String,
+    pub(crate) under: CallId,
 }
 
 /// Characters of a command in the name of a call.
@@ -30,6 +41,19 @@ impl ChangingCall {
     /// It is a command for which this state was kept.
     pub(crate) fn began_at(&self, snapshot: u64) -> bool {
         matches!(self.did, Did::Command { began, .. } if began == snapshot)
+    }
+
+    /// The call of the session itself that it is a part of.
+    pub(crate) fn top(&self) -> &CallId {
+        self.agent.as_ref().map_or(&self.id, |agent| &agent.under)
+    }
+
+    /// Its name in the notes of the session: ids of calls are unique in one log only.
+    pub(crate) fn key(&self) -> CallId {
+        match &self.agent {
+            None => self.id.clone(),
+            Some(agent) => CallId::new(format!("{}/{}", agent.session, self.id)),
+        }
     }
 
     /// On one line.
@@ -117,7 +141,7 @@ impl Reader {
     fn call(&mut self, id: &CallId, did: Did) -> usize {
         let (tool, what) = self.asked.get(id).cloned().unwrap_or_default();
         let turn = self.turns.count();
-        self.calls.push(ChangingCall { id: id.clone(), turn, tool, what, did });
+        self.calls.push(ChangingCall { id: id.clone(), turn, tool, what, agent: None, did });
         self.calls.len() - 1
     }
 
@@ -155,6 +179,19 @@ impl Reader {
             files.entry(path).or_insert(change).after = after;
         }
     }
+}
+
+/// Those of the newest calls of the session itself, newest first.
+pub(super) fn newest(mut calls: Vec<ChangingCall>, steps: usize) -> Vec<ChangingCall> {
+    let mut tops: Vec<CallId> = Vec::new();
+    for call in &calls {
+        if !tops.contains(call.top()) {
+            tops.push(call.top().clone());
+        }
+    }
+    tops.truncate(steps);
+    calls.retain(|call| tops.contains(call.top()));
+    calls
 }
 
 /// All calls that the answers from this entry on asked for, changing or not, with their turns.

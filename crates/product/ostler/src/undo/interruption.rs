@@ -3,7 +3,7 @@
 
 use super::keep::KeepPaths;
 use super::note::Note;
-use super::{ChangingCall, Desk, UndoChoice, Undone, calls};
+use super::{ChangingCall, Desk, UndoChoice, Undone};
 use crate::error::Error;
 use ostler_core::ids::CallId;
 use ostler_snapshots::{UndoUnit, WantedState};
@@ -124,15 +124,15 @@ impl Desk {
         note: Note,
         redoes: Option<(u64, u64)>,
     ) -> Intent {
-        let known = calls::changing(&self.entries).len();
+        let known = self.changing().len();
         let (keep, cwd) = (choice.keep.clone(), choice.cwd.clone());
         Intent { note, redoes, known, keep, cwd }
     }
 
     /// The changing calls of these names, in this order.
     pub(super) fn named(&self, ids: &[CallId]) -> Vec<ChangingCall> {
-        let all = calls::changing(&self.entries);
-        ids.iter().filter_map(|id| all.iter().find(|call| call.id == *id).cloned()).collect()
+        let all = self.changing();
+        ids.iter().filter_map(|id| all.iter().find(|call| call.key() == *id).cloned()).collect()
     }
 
     /// What an undo did, between the snapshots around it.
@@ -151,7 +151,7 @@ impl Desk {
         intent: &Intent,
         whose: Whose,
     ) -> Result<Option<Undone>, Error> {
-        if calls::changing(&self.entries).len() != intent.known {
+        if self.changing().len() != intent.known {
             return Ok(None);
         }
         let note = intent.note.clone();

@@ -41,11 +41,11 @@ impl Desk {
         let left: HashSet<u32> = self
             .calls()
             .into_iter()
-            .filter(|call| !note.calls.contains(&call.id))
+            .filter(|call| !note.calls.contains(&call.key()))
             .map(|call| call.turn)
             .collect();
-        let all = calls::changing(&self.entries);
-        let of_note = all.into_iter().filter(|call| note.calls.contains(&call.id));
+        let all = self.changing();
+        let of_note = all.into_iter().filter(|call| note.calls.contains(&call.key()));
         of_note.map(|call| call.turn).filter(|turn| !left.contains(turn)).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Undo: back through the changing calls of a session, keeping what a person changed since.
 
+mod agents;
 mod attribution;
 mod calls;
 mod interruption;
@@ -32,13 +33,14 @@ pub use turns::{TurnLine, turns};
 use crate::error::Error;
 use crate::log_choice::find;
 use crate::system::now_ns;
+use agents::AgentLog;
 use attribution::Attribution;
 use calls::{Did, FileChange};
 use interruption::{Intent, Readiness, ready};
 use keep::KeepPaths;
 use location::{Location, newest_session};
 use note::Note;
-use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ids::SessionId;
 use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
 use ostler_snapshots::{
@@ -119,6 +121,11 @@ impl Undone {
         self.calls.iter().any(ChangingCall::is_command)
     }
 
+    /// How many calls of the session itself they are: those of agents belong to the call that started them.
+    pub fn steps(&self) -> usize {
+        self.calls.iter().map(ChangingCall::top).collect::<HashSet<_>>().len()
+    }
+
     fn changed(&self) -> impl Iterator<Item = &Path> {
         let is_changed = |fate: &Fate| {
             matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Beside(_))
@@ -133,9 +140,13 @@ pub(crate) struct Desk {
     pub(crate) store: FileStore,
     pub(crate) session: SessionId,
     pub(crate) entries: Vec<Entry>,
+    /// Of the agents that it started.
+    agents: Vec<AgentLog>,
     workspace: PathBuf,
     snapshots: Snapshots,
     notes: Vec<Note>,
+    /// Those of all sessions.
+    all_notes: Vec<Note>,
     /// An undo that was killed.
     pending: Option<Intent>,
     others: OtherWorktrees,
@@ -179,14 +190,17 @@ impl Desk {
         }
         let location = Location::of(&snapshots, &choice.cwd, &workspace);
         let others = OtherWorktrees::of(&choice.cwd);
-        let (notes, pending) = Default::default();
+        let (notes, all_notes, pending) = Default::default();
+        let agents = agents::read(&store, &session, &entries);
         let mut desk = Desk {
             store,
             session,
             entries,
+            agents,
             workspace,
             snapshots,
             notes,
+            all_notes,
             pending,
             others,
             location,
@@ -198,15 +212,11 @@ impl Desk {
 
     fn read_notes(&mut self) -> Result<(), Error> {
         let texts = self.snapshots.notes()?;
-        let notes = texts.iter().filter_map(|text| Note::parse(text));
-        self.notes = notes.filter(|note| note.session == self.session.as_str()).collect();
+        self.all_notes = texts.iter().filter_map(|text| Note::parse(text)).collect();
+        let own = |note: &&Note| note.session == self.session.as_str();
+        self.notes = self.all_notes.iter().filter(own).cloned().collect();
         self.pending = interruption::pending(&texts);
         Ok(())
-    }
-
-    /// Undoes of this session that stand.
-    fn standing(&self) -> Vec<&Note> {
-        note::standing(self.notes.iter())
     }
 
     /// Those of calls of this directory.
@@ -220,10 +230,8 @@ impl Desk {
 
     /// Changing calls of this directory that are not undone yet, newest first.
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
-        let undone: HashSet<&CallId> =
-            self.standing().into_iter().flat_map(|note| &note.calls).collect();
-        let mut calls = calls::changing(&self.entries);
-        calls.retain(|call| !undone.contains(&call.id) && self.is_here(call));
+        let (undone, mut calls) = (self.undone(), self.changing());
+        calls.retain(|call| !undone.contains(&call.key()) && self.is_here(call));
         calls.reverse();
         calls
     }
@@ -302,7 +310,7 @@ impl Desk {
         Note {
             id: now_ns(),
             session: self.session.to_string(),
-            calls: calls.iter().map(|call| call.id.clone()).collect(),
+            calls: calls.iter().map(ChangingCall::key).collect(),
             redo,
             names: calls.iter().map(ChangingCall::name).collect(),
             ..Note::default()
@@ -388,7 +396,8 @@ impl Desk {
                 let end = after.or_else(|| self.next_after(call)).unwrap_or(now);
                 let parts = self.snapshots.parts(*before, end)?;
                 let since = parts.first().map_or(0, |part| part.since);
-                let mut found = Attribution::of(parts, self.session.as_str());
+                let session = call.agent.as_ref().map_or(&self.session, |agent| &agent.session);
+                let mut found = Attribution::of(parts, session.as_str());
                 if !only.is_empty() {
                     found.restrict_to(only);
                 }
@@ -428,7 +437,7 @@ impl Desk {
 
     /// The state before the next command after one whose end nobody saw.
     fn next_after(&self, call: &ChangingCall) -> Option<u64> {
-        let all = calls::changing(&self.entries);
+        let all = calls::changing(self.entries_of(call));
         let at = all.iter().position(|other| other.id == call.id)?;
         all.iter().skip(at + 1).find_map(|other| match &other.did {
             // One that ran beside it began with the same state.
@@ -470,8 +479,7 @@ pub fn undo(choice: &UndoChoice, steps: usize, review: Review<'_>) -> Result<Und
     if let Some(finished) = finished.filter(|finished| !finished.note.redo) {
         return Ok(finished.undone.with(notices));
     }
-    let mut calls = desk.calls();
-    calls.truncate(steps);
+    let calls = calls::newest(desk.calls(), steps);
     if calls.is_empty() {
         return Err(Error::NothingToUndo);
     }

@@ -98,8 +98,9 @@ fn since(desk: &Desk, turn: u32) -> Vec<ChangingCall> {
         .iter()
         .filter_map(|entry| match entry {
             Entry::Checkpoint { call, .. } | Entry::Snapshot { call, .. } => Some(call),
+            Entry::CallStarted { id } => Some(id),
             _ => None,
         })
         .collect();
-    desk.calls().into_iter().filter(|call| ids.contains(&call.id)).collect()
+    desk.calls().into_iter().filter(|call| ids.contains(call.top())).collect()
 }

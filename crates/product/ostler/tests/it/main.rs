@@ -20,6 +20,9 @@ mod sessions;
 mod stamp;
 mod stopping;
 mod streams;
+mod subagent_lives;
+mod subagent_rights;
+mod subagents;
 mod support;
 mod surfaces;
 mod toy_protocol;
@@ -139,6 +142,36 @@ fn all() -> impl IntoIterator<Item = Named> {
             each_of_two_sessions_undoes_its_own
             what_another_session_changed_since_stays
             nothing_is_undone_beside_a_command_of_another_session;
+        subagents:
+            three_explorers_work_at_the_same_time
+            events_appear_under_the_path
+            deltas_come_on_request
+            an_agent_that_fails_is_an_error
+            an_empty_purse_is_an_error
+            the_ninth_at_once_is_refused
+            the_fourth_level_is_refused
+            an_agent_ends_with_its_call
+            its_log_is_linked_to_the_call
+            it_also_answers_to_task
+            hooks_are_told_of_agents;
+        subagent_lives:
+            a_resumed_agent_goes_on
+            what_is_denied_above_is_denied_after_a_resume
+            what_agents_spend_is_in_the_totals
+            an_undo_covers_agents
+            an_agent_begins_after_its_call
+            an_agent_that_hangs_can_be_ended
+            a_message_reaches_a_running_agent
+            a_planner_that_always_starts_more_ends
+            a_thousand_agents_share_a_small_purse
+            a_resumed_agent_is_priced_first
+            a_defined_agent_has_what_its_definition_leaves;
+        subagent_rights:
+            a_deny_rule_holds_below
+            what_becomes_stricter_is_stricter_below
+            plan_mode_holds_below
+            a_question_from_below_reaches_the_root
+            a_yes_for_the_session_holds_for_the_next_agent;
         recorded:
             every_situation_is_as_it_was_recorded;
     };

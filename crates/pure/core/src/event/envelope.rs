@@ -43,6 +43,12 @@ impl AgentPath {
         AgentPath(self.0.iter().cloned().chain([name.into()]).collect())
     }
 
+    /// The same path as the agent above sees it, which calls this one's root by a name.
+    #[must_use]
+    pub fn below(&self, name: &str) -> Self {
+        AgentPath([name.to_owned()].into_iter().chain(self.0.iter().cloned()).collect())
+    }
+
     pub fn names(&self) -> &[String] {
         &self.0
     }

@@ -3,6 +3,7 @@
 pub mod approver;
 pub mod blobs;
 pub mod context;
+pub mod delegate;
 pub mod hooks;
 pub mod ledger;
 pub mod memory;
@@ -13,6 +14,7 @@ pub mod tool;
 pub use approver::{Approvals, Approver, Reply};
 pub use blobs::Blobs;
 pub use context::{Attachment, BeforeCompact, Carried, Carrying, Permit, Place, Reminder};
+pub use delegate::{AgentKind, AgentOrder, Delegate};
 pub use hooks::{Hook, Hooks, NoHooks};
 pub use ledger::{Ledger, LedgerError, NoLedger, Reserved};
 pub use memory::MemoryStore;

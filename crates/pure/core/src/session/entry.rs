@@ -1,7 +1,9 @@
 //! The facts of the log. One line each, never rewritten; old formats are read forever.
 
+use super::agent_record::AgentRecord;
+use crate::agent_definition::AgentDefinition;
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
-use crate::event::Control;
+use crate::event::{AgentPath, Control};
 use crate::ids::{BlobRef, CallId, InboundId, ModelId, QuestionId, SessionId};
 use crate::inbox::Inbound;
 use crate::ledger::{Charge, Front, Usage};
@@ -29,6 +31,9 @@ pub enum Entry {
         at: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Fork>,
+        /// The call of another session that this one works for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_by: Option<Box<StartedBy>>,
     },
     /// A person's message: on disk before anything follows from it.
     Prompt {
@@ -157,6 +162,8 @@ pub enum Entry {
         terminal: Terminal,
         at: Timestamp,
     },
+    /// An agent was started, or came to its end.
+    Agent(Box<AgentRecord>),
 }
 
 impl Entry {
@@ -189,6 +196,21 @@ pub struct SnapshotCost {
 pub enum Verdict {
     Allow,
     Deny,
+}
+
+/// Why there is a session that no person began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedBy {
+    pub session: SessionId,
+    pub call: CallId,
+    /// Its place below the session that a person began.
+    pub agent: AgentPath,
+    /// The session that a person began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<SessionId>,
+    /// What it was started as, for when it is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<AgentDefinition>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

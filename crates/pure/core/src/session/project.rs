@@ -1,5 +1,6 @@
 //! Folds entries into a session, so that a resumed session equals one that never stopped.
 
+use super::agent_record::{self, AgentRecord};
 use super::entry::{Entry, Verdict};
 use super::pending_calls::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
@@ -48,6 +49,8 @@ pub struct SessionRecord {
     pub questions: Vec<Question>,
     /// Mode, model and thinking, if they were changed since the session began.
     pub control: Option<Control>,
+    /// The agents that it started, as far as the log knows.
+    pub agents: Vec<AgentRecord>,
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
@@ -180,6 +183,7 @@ impl SessionRecord {
             Entry::Collapsed { stories, saved } => self.collapsed(stories, saved),
             Entry::Boundary(boundary) => self.begin_at(*boundary),
             Entry::End { terminal, .. } => self.end(terminal),
+            Entry::Agent(record) => agent_record::add(&mut self.agents, *record),
         }
     }
 

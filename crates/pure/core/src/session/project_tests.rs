@@ -249,6 +249,7 @@ fn the_rest_of_the_log_is_kept_in_order() {
         workspace: "/ws".into(),
         at: AT,
         forked_from: None,
+        started_by: None,
     };
     let snapshot = Entry::Snapshot {
         call: "a".into(),

@@ -145,6 +145,7 @@ fn opened() -> Entry {
         workspace: "/p".into(),
         at: ostler_core::time::Timestamp(0),
         forked_from: None,
+        started_by: None,
     }
 }
 

@@ -11,7 +11,14 @@ use std::os::unix::fs::PermissionsExt;
 
 fn opened(session: &str, forked_from: Option<Fork>) -> Entry {
     let at = Timestamp(DAY_MS);
-    Entry::Opened { format: 1, session: session.into(), workspace: "/p".into(), at, forked_from }
+    Entry::Opened {
+        format: 1,
+        session: session.into(),
+        workspace: "/p".into(),
+        at,
+        forked_from,
+        started_by: None,
+    }
 }
 
 fn spent(id: Option<&str>, at: u64, cost: f64) -> Entry {

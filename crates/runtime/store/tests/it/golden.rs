@@ -37,6 +37,7 @@ fn question() -> Vec<Entry> {
             workspace: "/home/ann/projekt ü".into(),
             at: Timestamp(1_763_000_000_000),
             forked_from: Some(Fork { session: SessionId::new("0190a1b2-older"), entries: 17 }),
+            started_by: None,
         },
         Entry::prompt(
             Message::User {

@@ -101,6 +101,7 @@ fn summed_up() -> Vec<Entry> {
             workspace: "/home/ann/projekt".into(),
             at: at(0),
             forked_from: None,
+            started_by: None,
         },
         Entry::Boundary(Box::new(Boundary {
             head: vec![Message::meta("<summary>\nMuch was done.\n</summary>")],

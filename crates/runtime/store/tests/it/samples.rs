@@ -12,7 +12,7 @@ use ostler_core::model::Thinking;
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::permission::{By, Decision, Mode, Verdict as Ruled};
 use ostler_core::question::{Question, Touches};
-use ostler_core::session::{Entry, FORMAT, SnapshotCost, Verdict};
+use ostler_core::session::{AgentRecord, AgentState, Entry, FORMAT, SnapshotCost, Verdict};
 use ostler_core::time::Timestamp;
 use ostler_core::todo::{NewTask, Plan, Status, Update};
 use ostler_core::tool::Seen;
@@ -50,6 +50,7 @@ pub fn opened_in(session: &SessionId, workspace: &str) -> Entry {
         workspace: workspace.into(),
         at,
         forked_from: None,
+        started_by: None,
     }
 }
 
@@ -263,6 +264,14 @@ fn ends() -> Vec<Entry> {
         },
         Entry::Rewound { turn: 3, at: Timestamp(7) },
         Entry::RewindUndone { at: Timestamp(8) },
+        Entry::Agent(Box::new(AgentRecord {
+            session: id(2),
+            call: call(1),
+            name: "explorer-1".into(),
+            kind: "explorer".into(),
+            task: "look".into(),
+            state: AgentState::Failed { why: "no\nanswer".into() },
+        })),
         Entry::End {
             terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
             at: Timestamp(0),
@@ -311,13 +320,14 @@ fn kind(entry: &Entry) -> usize {
         Entry::Asked { .. } => 19,
         Entry::Withdrawn { .. } => 20,
         Entry::Control(_) => 21,
+        Entry::Agent(_) => 22,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=21).collect());
+    assert_eq!(kinds, (0..=22).collect());
 }
 
 /// The one file below the home whose name ends so.

@@ -3,10 +3,14 @@
 #![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
 #![allow(clippy::result_large_err, reason = "as the port has it")]
 
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy, Rule, Workspace};
-use ostler_core::ports::{Blobs, NoArrivals, Progress, Recorder, StoreError, Tool, ToolContext};
+use ostler_core::ports::{
+    AgentOrder, Blobs, BoxFuture, Delegate, NoArrivals, Progress, Recorder, StoreError, Tool,
+    ToolContext,
+};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::{AvailableLayers, Executor};
@@ -161,7 +165,7 @@ impl Desk {
             policy: policy.into(),
             confinement,
             keeping: ostler_tools::Keeping::Off,
-            session: SessionParts::default(),
+            session: SessionParts { agents: Some(Arc::new(NoAgents)), ..SessionParts::default() },
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
@@ -275,6 +279,23 @@ pub fn text(output: &ToolOutput) -> String {
         ResultPart::Image(image) => format!("<{}>", image.media),
     };
     output.content.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// Starts nobody and says what was asked for.
+struct NoAgents;
+
+impl Delegate for NoAgents {
+    fn delegate(&self, order: AgentOrder, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        Box::pin(std::future::ready(ToolOutput::text(format!("{order:?}"))))
+    }
+
+    fn definitions(&self) -> &[AgentDefinition] {
+        &[]
+    }
+
+    fn kind_of(&self, agent: &str) -> Option<String> {
+        (agent == "explorer-1").then(|| "explorer".to_owned())
+    }
 }
 
 /// Says what was expected when it is not there.

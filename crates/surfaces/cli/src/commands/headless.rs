@@ -142,7 +142,7 @@ async fn turn(
             event => {
                 has_begun = true;
                 output.event(&envelope)?;
-                if let Event::Finished(finished) = event {
+                if let (true, Event::Finished(finished)) = (envelope.agent.is_root(), event) {
                     return Ok(code(finished, stopped_by));
                 }
             }

@@ -12,6 +12,9 @@ const REASONS: usize = 8;
 
 pub fn text(question: &Question) -> String {
     let mut text = format!("? {}\n", visible(&question.tool));
+    if !question.agent.is_root() {
+        text += &field("asked by", &question.agent.names().join("/").into());
+    }
     match &question.input {
         Value::Object(fields) => {
             for (name, value) in fields {

@@ -10,7 +10,7 @@ use super::waiting::Waiting;
 use super::{first_run, no_key, trust};
 use crate::args::RunArgs;
 use crate::exit::{Code, warn};
-use crate::output::{printer, say};
+use crate::output::{agents, printer, say};
 use anyhow::Result;
 use ostler::{Driver, Envelope, Event, Host, Input, Prompt, Question};
 use ostler_profile::{Access, Environment};
@@ -143,8 +143,7 @@ impl<'a> Repl<'a> {
                     return Ok(stopped_by.filter(|code| *code != Code::Interrupted));
                 }
                 Happened::Event(Some(envelope)) => {
-                    self.waiting.event(&envelope.event);
-                    self.output.event(&envelope.event)?;
+                    self.show(&envelope)?;
                     match &envelope.event {
                         Event::CallAsked { question: Some(question), .. } => {
                             self.answer(question, &mut driver, signals).await?
@@ -161,6 +160,17 @@ impl<'a> Repl<'a> {
                 self.output.screen.break_line()?;
             }
         }
+    }
+
+    /// What an agent does is a line now and then.
+    fn show(&mut self, envelope: &Envelope) -> Result<()> {
+        if envelope.agent.is_root() {
+            self.waiting.event(&envelope.event);
+            return self.output.event(&envelope.event);
+        }
+        let Some(line) = agents::line(envelope) else { return Ok(()) };
+        self.waiting.clear();
+        self.output.screen.note(&line)
     }
 
     async fn happens(

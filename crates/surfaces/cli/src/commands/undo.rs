@@ -168,7 +168,7 @@ fn agrees() -> Result<bool> {
 
 pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let call = |call: &ChangingCall| json!({"id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn});
+    let call = |call: &ChangingCall| json!({"id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn, "agent": call.agent.as_ref().map(|agent| &agent.name)});
     let outcome = |outcome: &Undoing| {
         let (fate, why, beside) = match &outcome.fate {
             Fate::Restored => ("restored", None, None),
@@ -202,7 +202,8 @@ pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
 fn what(call: &ChangingCall) -> String {
     let words: Vec<&str> = call.what.split_whitespace().collect();
     let what: String = visible(&words.join(" ")).chars().take(WIDE).collect();
-    format!("{} (turn {}) {what}", call.tool, call.turn)
+    let agent = call.agent.as_ref().map(|agent| format!(", agent {}", visible(&agent.name)));
+    format!("{} (turn {}{}) {what}", call.tool, call.turn, agent.unwrap_or_default())
 }
 
 /// What would be done, path by path; what would not go as wished stands last, where it is read.
@@ -305,7 +306,7 @@ pub fn tell_way_back(
     redone: bool,
 ) -> Result<()> {
     let mut way = String::from("ostler undo");
-    match undone.calls.len() {
+    match undone.steps() {
         _ if !redone => way.push_str(" --redo"),
         0 | 1 => {}
         steps => way.push_str(&format!(" {steps}")),

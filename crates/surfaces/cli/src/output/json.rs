@@ -13,6 +13,10 @@ pub struct JsonOutput<S> {
 
 impl<S: Sink> Output for JsonOutput<S> {
     fn event(&mut self, envelope: &Envelope) -> Result<()> {
+        // Only the session's own turn has a result.
+        if !envelope.agent.is_root() {
+            return Ok(());
+        }
         self.frames.watch(envelope);
         match &envelope.event {
             Event::Finished(finished) => {

@@ -1,5 +1,6 @@
 //! The ways a turn is shown.
 
+pub mod agents;
 pub mod cost;
 pub mod json;
 pub mod model_log;

@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, retry_line};
 use super::sink::Sink;
-use super::{Output, usage};
+use super::{Output, agents, usage};
 use anyhow::Result;
 use ostler::{CallOutcome, Continue, Envelope, Event, Finished, Level, Trigger, words};
 
@@ -16,6 +16,10 @@ pub struct TextOutput<S> {
 impl<S: Sink> Output for TextOutput<S> {
     /// An answer may still be dropped, and a pipe cannot be taken back: only news go out before the end.
     fn event(&mut self, envelope: &Envelope) -> Result<()> {
+        if !envelope.agent.is_root() {
+            agents::line(envelope).iter().for_each(|line| self.sink.warn(line));
+            return Ok(());
+        }
         match &envelope.event {
             Event::Notice { level: Level::Warning, notice } => {
                 self.sink.warn(&words::notice(notice));
@@ -59,6 +63,9 @@ pub struct ScreenOutput<S> {
 
 impl<S: Sink> Output for ScreenOutput<S> {
     fn event(&mut self, envelope: &Envelope) -> Result<()> {
+        if !envelope.agent.is_root() {
+            return agents::line(envelope).map_or(Ok(()), |line| self.screen.note(&line));
+        }
         match &envelope.event {
             Event::Finished(finished) => {
                 self.screen.end_line()?;

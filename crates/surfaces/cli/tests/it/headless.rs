@@ -105,6 +105,7 @@ fn stream_json_tells_everything_in_order() {
     assert_eq!(
         frames[0]["tools"],
         json!([
+            "Agent",
             "Bash",
             "Edit",
             "Glob",
@@ -314,7 +315,7 @@ fn tools_can_be_chosen() {
     assert_eq!(
         names(&[
             "--disallowedTools",
-            "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
+            "Agent,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
         ])
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod aftermath;
+mod agents;
 mod cache_state;
 mod compaction;
 mod context;

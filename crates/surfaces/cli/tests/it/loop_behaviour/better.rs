@@ -55,7 +55,11 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
         "The call does not run, and the turn ends (tests `hooks`).",
         &[],
     ),
-    ("Errors of subagents come back as ordinary text.", "Open: comes with subagents.", &[]),
+    (
+        "Errors of subagents come back as ordinary text.",
+        "They are error results with the reason (tests `subagents`).",
+        &[],
+    ),
 ];
 
 pub fn table(rows: &[&str]) -> String {

@@ -1,0 +1,186 @@
+//! One agent at work: it is driven by the call that started it, so dropping the call ends it.
+
+use super::relay::Relay;
+use super::roster::{AgentRun, Roster};
+use super::slots::Slot;
+use crate::session::Session;
+use futures_util::{FutureExt, StreamExt};
+use ostler_core::event::{Event, Finished, ModelUsage, words};
+use ostler_core::ledger::Usage;
+use ostler_core::message::{Message, ResultPart};
+use ostler_core::session::AgentState;
+use ostler_core::tool::ToolOutput;
+use ostler_core::turn::Terminal;
+use ostler_engine::Journal;
+use serde_json::json;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// It stopped because the call did.
+const WITH_ITS_CALL: &str = "it was stopped with the call that started it";
+
+pub(super) struct Child {
+    /// Goes first, so that everybody who reads knows of the end of the agent.
+    relay: Relay,
+    session: Session,
+    run: Arc<AgentRun>,
+    /// Of the one who started it.
+    above: (Arc<Roster>, Journal),
+    /// What its answers took so far, and those of agents below it.
+    answered: Usage,
+    finished: Option<Box<Finished>>,
+    is_recorded: bool,
+    _slot: Slot,
+}
+
+/// How an agent came to its end.
+enum AgentEnd {
+    Finished,
+    NotStarted(String),
+    NoAnswer,
+    Stopped,
+    TimedOut(Duration),
+    Panicked,
+}
+
+impl Child {
+    pub(super) fn new(
+        relay: Relay,
+        session: Session,
+        run: Arc<AgentRun>,
+        above: (Arc<Roster>, Journal),
+        slot: Slot,
+    ) -> Self {
+        let (answered, finished) = (Usage::default(), None);
+        Child { relay, session, run, above, answered, finished, is_recorded: false, _slot: slot }
+    }
+
+    pub(super) async fn work(mut self, prompt: String) -> ToolOutput {
+        let end = match AssertUnwindSafe(self.driven(prompt)).catch_unwind().await {
+            Ok(end) => end,
+            Err(_) => AgentEnd::Panicked,
+        };
+        let closing = async {
+            for envelope in self.session.close("other").await {
+                self.relay.pass(&envelope).await;
+            }
+        };
+        // What panicked once may do so again.
+        let _ = AssertUnwindSafe(closing).catch_unwind().await;
+        let (name, id) = (self.run.record.name.clone(), self.run.record.session.clone());
+        let failure = failure(&end, self.finished.as_deref());
+        let state = match &failure {
+            None => AgentState::Finished,
+            Some(why) => AgentState::Failed { why: why.clone() },
+        };
+        self.record(state);
+        let text = self.finished.as_ref().map(|end| end.text.trim()).unwrap_or_default();
+        let mut output = output(&name, failure.as_deref(), text);
+        output.content.push(ResultPart::text(format!(
+            "[To go on with this agent, call Agent with resume \"{name}\".]"
+        )));
+        output.detail = Some(json!({ "agent": name, "session": id.as_str() }));
+        output
+    }
+
+    async fn driven(&mut self, prompt: String) -> AgentEnd {
+        let limit = self.session.shared().origin.1.max_agent_time;
+        let stop = self.run.stop.clone();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => AgentEnd::Stopped,
+            end = tokio::time::timeout(limit, self.turn(prompt)) => {
+                end.unwrap_or(AgentEnd::TimedOut(limit))
+            }
+        }
+    }
+
+    async fn turn(&mut self, prompt: String) -> AgentEnd {
+        let mut driver = match self.session.ask(Message::user(prompt)) {
+            Ok(driver) => driver,
+            Err(error) => return AgentEnd::NotStarted(error.to_string()),
+        };
+        while let Some(envelope) = driver.next().await {
+            match &envelope.event {
+                Event::Finished(finished) if envelope.agent.is_root() => {
+                    self.finished = Some(finished.clone());
+                }
+                Event::AnswerSealed { usage, .. } => self.answered += *usage,
+                _ => {}
+            }
+            self.relay.pass(&envelope).await;
+        }
+        match self.finished {
+            Some(_) => AgentEnd::Finished,
+            None => AgentEnd::NoAnswer,
+        }
+    }
+
+    /// What it spent, with the agents below it. Of one that did not come to its end, the cost is right and the tokens
+    /// are those of its answers.
+    fn spent(&self) -> Vec<ModelUsage> {
+        if let Some(finished) = &self.finished {
+            return finished.per_model.clone();
+        }
+        let agent = &self.session.shared().agent;
+        let (cost, usage) = (agent.budget.spent(), self.answered);
+        if usage == Usage::default() && cost == 0.0 {
+            return Vec::new();
+        }
+        let model = agent.choice().primary;
+        let cost = agent.model.info(&model).price.map(|_| cost);
+        vec![ModelUsage { model, usage, cost }]
+    }
+
+    fn record(&mut self, state: AgentState) {
+        self.is_recorded = true;
+        let (roster, journal) = &self.above;
+        roster.end(&self.run, journal, state, self.spent());
+    }
+}
+
+/// The call was dropped or interrupted.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.is_recorded {
+            self.record(AgentState::Failed { why: WITH_ITS_CALL.to_owned() });
+        }
+    }
+}
+
+/// None: it did its work.
+fn failure(end: &AgentEnd, finished: Option<&Finished>) -> Option<String> {
+    let why = match end {
+        AgentEnd::NotStarted(error) => format!("it did not start: {error}"),
+        AgentEnd::NoAnswer => "it ended without an answer".to_owned(),
+        AgentEnd::Stopped => "it was stopped by the user".to_owned(),
+        AgentEnd::TimedOut(limit) => format!("it did not finish within {} s", limit.as_secs()),
+        AgentEnd::Panicked => "internal error".to_owned(),
+        AgentEnd::Finished => return finished.and_then(of_turn),
+    };
+    Some(why)
+}
+
+/// What a person could do about it is not for the one who asked.
+fn of_turn(end: &Finished) -> Option<String> {
+    let why = match (words::failure(end), end.terminal, &end.error) {
+        (None, ..) if end.text.trim().is_empty() => "its answer is empty".to_owned(),
+        (None, ..) => return None,
+        (Some(why), Terminal::Completed, _) => why,
+        (Some(_), terminal, Some(error)) => {
+            format!("{}: {}", terminal.words(), error.trim_end_matches('.'))
+        }
+        (Some(_), terminal, None) => terminal.words().to_owned(),
+    };
+    Some(why)
+}
+
+fn output(name: &str, failure: Option<&str>, text: &str) -> ToolOutput {
+    let Some(why) = failure else { return ToolOutput::text(text) };
+    let said = match text {
+        "" => String::new(),
+        text => format!("\n\nIts last text:\n{text}"),
+    };
+    ToolOutput::error(format!("The agent {name} failed: {}.{said}", why.trim_end_matches('.')))
+}

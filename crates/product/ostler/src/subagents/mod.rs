@@ -1,0 +1,188 @@
+//! Agents that an agent starts. Each is a session of its own on the same host: a fresh context and its own log, the rights
+//! of the one who started it and never more, money from its purse, and questions to the person who attends the first of
+//! them. Its events appear in the stream of the one above, and only its last text goes back.
+
+mod child;
+mod child_options;
+mod kinds;
+mod lineage;
+mod refusal;
+mod relay;
+mod roster;
+mod slots;
+
+pub(crate) use lineage::Lineage;
+pub(crate) use roster::{AgentRun, Roster, add as add_usage};
+
+use crate::assembly;
+use crate::error::Error;
+use crate::kit::known_tools;
+use crate::log_choice;
+use crate::session::{Session, SessionShared};
+use crate::session_options::SessionOptions;
+use child::Child;
+use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
+use ostler_core::event::{AgentPath, SessionRules};
+use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ledger::Usage;
+use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, ToolContext};
+use ostler_core::session::{AgentRecord, AgentState};
+use ostler_core::tool::ToolOutput;
+use refusal::AgentRefused;
+use relay::Relay;
+use slots::AgentSlots;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// The agents that one session starts.
+pub(crate) struct Subagents {
+    /// Where this session stands itself.
+    path: AgentPath,
+    /// The session that a person began, if it is not this one.
+    root: Option<SessionId>,
+    slots: Arc<AgentSlots>,
+    definitions: Vec<AgentDefinition>,
+    session: OnceLock<Weak<SessionShared>>,
+    pub(crate) roster: Arc<Roster>,
+}
+
+impl Subagents {
+    pub(crate) fn new(options: &SessionOptions, lineage: Option<&Lineage>) -> Arc<Self> {
+        let slots = match lineage {
+            Some(lineage) => lineage.slots.clone(),
+            None => AgentSlots::new(options.max_agents, options.max_agent_depth),
+        };
+        Arc::new(Subagents {
+            path: lineage.map(|lineage| lineage.path.clone()).unwrap_or_default(),
+            root: lineage.map(|lineage| lineage.root.clone()),
+            slots,
+            definitions: options.agents.clone(),
+            session: OnceLock::new(),
+            roster: Arc::default(),
+        })
+    }
+
+    /// From here on agents can be started.
+    pub(crate) fn serve(&self, session: &Session) {
+        let _ = self.session.set(Arc::downgrade(&session.shared));
+    }
+
+    /// The rules of the session were replaced: commands of running agents are held by them, too.
+    pub(crate) fn set_rules(&self, rules: &SessionRules) -> Result<(), Error> {
+        for session in self.roster.running().iter().filter_map(|run| run.session()) {
+            let shared = session.shared();
+            shared.parts.rules.set(&shared.agent, &shared.workspace.now(), rules.clone())?;
+            shared.parts.subagents.set_rules(rules)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, order: &AgentOrder, call: &CallId) -> Result<Child, AgentRefused> {
+        let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
+        let slot = self.slots.take(&self.path)?;
+        let (session, record) = match &order.resume {
+            Some(agent) => self.resume(&above, agent, order, call)?,
+            None => self.open(&above, order, call)?,
+        };
+        let journal = above.agent.journal.clone();
+        journal.record_agent(record.clone())?;
+        let relay = Relay::new(&above, record.name.clone(), call.clone());
+        let run = AgentRun::new(record, &session);
+        self.roster.add(run.clone());
+        Ok(Child::new(relay, session, run, (self.roster.clone(), journal), slot))
+    }
+
+    fn open(
+        &self,
+        above: &Arc<SessionShared>,
+        order: &AgentOrder,
+        call: &CallId,
+    ) -> Result<(Session, AgentRecord), AgentRefused> {
+        let known = known_tools(&above.origin.1);
+        let definition = kinds::find(&order.kind, &self.definitions, &known)
+            .ok_or_else(|| AgentRefused::NoSuchKind(order.kind.clone()))?;
+        if definition.isolation == AgentIsolation::Worktree {
+            return Err(AgentRefused::Worktree(definition.name));
+        }
+        let name = self.roster.new_name(&definition.name, &above.agent.journal);
+        let lineage = Lineage::of(above, self, &name, call, &definition);
+        let place = (&lineage.path, order.description.as_str());
+        let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let session = assembly::child(&above.origin.0, options, lineage, None)?;
+        let record = AgentRecord {
+            session: session.id().clone(),
+            call: call.clone(),
+            name,
+            kind: definition.name,
+            task: order.description.clone(),
+            state: AgentState::Running,
+        };
+        Ok((session, record))
+    }
+
+    /// What it may do is derived again: its definition as it was started with, and those above it as they are now.
+    fn resume(
+        &self,
+        above: &Arc<SessionShared>,
+        agent: &str,
+        order: &AgentOrder,
+        call: &CallId,
+    ) -> Result<(Session, AgentRecord), AgentRefused> {
+        let unknown = || AgentRefused::NoSuchAgent(agent.to_owned());
+        let record = self.record(agent).ok_or_else(unknown)?;
+        if record.state.is_running() {
+            return Err(AgentRefused::StillRunning(record.name));
+        }
+        let (host, _) = &above.origin;
+        let home = host.home().ok_or(AgentRefused::NotKept)?;
+        let link = log_choice::started_by(home, &record.session)?.ok_or_else(unknown)?;
+        // A fork knows the agents of the session that it was copied from, and does not have them.
+        let ours = link.session == *above.agent.journal.log().id();
+        let definition = link.definition.filter(|_| ours).ok_or_else(unknown)?;
+        let lineage = Lineage::of(above, self, &record.name, call, &definition);
+        let place = (&lineage.path, order.description.as_str());
+        let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let session = assembly::child(host, options, lineage, Some(&record.session))?;
+        check_price(&session)?;
+        let (call, task) = (call.clone(), order.description.clone());
+        Ok((session, AgentRecord { call, task, state: AgentState::Running, ..record }))
+    }
+
+    fn record(&self, agent: &str) -> Option<AgentRecord> {
+        let above = self.session.get().and_then(Weak::upgrade)?;
+        let all = self.roster.all(&above.agent.journal);
+        all.into_iter().rev().find(|had| had.name == agent || had.session.as_str() == agent)
+    }
+}
+
+/// An agent that knows a lot is not resumed to find out that nobody can pay for it.
+fn check_price(session: &Session) -> Result<(), AgentRefused> {
+    let agent = &session.shared().agent;
+    let model = agent.choice().primary;
+    let Some(price) = agent.model.info(&model).price else { return Ok(()) };
+    let (view, _) = agent.journal.conversation();
+    let input = agent.pressure(&view, &model).tokens;
+    let needs = price.cost(&Usage { input, ..Usage::default() });
+    let sums = agent.budget.sums().into_iter();
+    let left = sums.map(|sum| sum.limit - sum.spent - sum.reserved).fold(f64::INFINITY, f64::min);
+    match needs > left {
+        true => Err(AgentRefused::CannotPay { needs, left: left.max(0.0) }),
+        false => Ok(()),
+    }
+}
+
+impl Delegate for Subagents {
+    fn delegate(&self, order: AgentOrder, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        match self.start(&order, &cx.call) {
+            Ok(child) => Box::pin(child.work(order.prompt)),
+            Err(refused) => Box::pin(std::future::ready(refused.output())),
+        }
+    }
+
+    fn definitions(&self) -> &[AgentDefinition] {
+        &self.definitions
+    }
+
+    fn kind_of(&self, agent: &str) -> Option<String> {
+        self.record(agent).map(|record| record.kind)
+    }
+}

@@ -1,0 +1,71 @@
+//! What kind of agent somebody defined: its instructions, and what it may use of what its starter has.
+
+use crate::permission::Mode;
+use serde::{Deserialize, Serialize};
+
+/// Characters of a name.
+const LONGEST_NAME: usize = 64;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentDefinition {
+    pub name: String,
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its instructions.
+    pub prompt: String,
+    /// The tools it may use; none: all that its starter has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disallowed_tools: Vec<String>,
+    /// None: that of its starter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Counts only where it is stricter than that of its starter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    #[serde(default, skip_serializing_if = "AgentIsolation::is_none")]
+    pub isolation: AgentIsolation,
+}
+
+/// Where an agent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentIsolation {
+    /// In the directory of its starter.
+    #[default]
+    None,
+    /// In a copy of the repository; not available yet.
+    Worktree,
+}
+
+impl AgentIsolation {
+    fn is_none(&self) -> bool {
+        *self == AgentIsolation::None
+    }
+}
+
+impl AgentDefinition {
+    /// Letters, digits, `-` and `_`: a name is a part of a path and of a rule.
+    pub fn is_name(name: &str) -> bool {
+        let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+        !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_part_of_a_path() {
+        for name in ["reviewer", "test-runner", "Code_Review2"] {
+            assert!(AgentDefinition::is_name(name), "{name}");
+        }
+        for name in ["", "a/b", "/", "..", "a b", "a)", "ä", &"x".repeat(65)] {
+            assert!(!AgentDefinition::is_name(name), "{name}");
+        }
+    }
+}

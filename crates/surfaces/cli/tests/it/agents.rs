@@ -1,0 +1,115 @@
+//! Agents that the model starts, as `ostler -p` shows them.
+
+use crate::support::{World, wait};
+use ostler_model_server::{Recorded, Reply, Script, text};
+use serde_json::{Value, json};
+
+/// The session starts an explorer, which looks once and tries to write.
+fn script() -> Script {
+    let start =
+        json!({ "description": "look around", "prompt": "task-a", "subagent_type": "Explore" });
+    let reply = move |request: &Recorded| -> Reply {
+        let is_answer = |message: &&Value| message["role"] == "assistant";
+        let nth = request.messages().iter().filter(is_answer).count();
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, nth) {
+            (false, 0) => text("I ask.").call("Agent", start.clone()),
+            (false, _) => text("All done."),
+            (true, 0) => text("I look.").call("Glob", json!({ "pattern": "*" })),
+            (true, _) => text("Nothing there."),
+        }
+    };
+    Script::new().by(reply).forever()
+}
+
+#[test]
+fn frames_of_an_agent_name_the_call_that_started_it() {
+    let world = World::new(script());
+    let ran = world.run(&["-p", "go", "--output-format", "stream-json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let frames = ran.frames();
+    let is_start = |frame: &&Value| frame["message"]["content"][0]["name"] == "Agent";
+    let call = &frames.iter().find(is_start).unwrap()["message"]["content"][0]["id"];
+    let below: Vec<&Value> =
+        frames.iter().filter(|frame| frame["parent_tool_use_id"] == *call).collect();
+    let kinds: Vec<&str> = below.iter().map(|frame| frame["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["user", "assistant", "user"], "its task, its call, the result: {below:#?}");
+    assert_eq!(below[0]["message"]["content"][0]["text"], "task-a");
+    assert_eq!(below[1]["message"]["content"][0]["name"], "Glob");
+    assert!(below.iter().all(|frame| frame["agent"] == "/explorer-1"));
+    let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
+    assert_eq!(results.len(), 1, "only the session's own turn has a result");
+    assert_eq!(results[0]["result"], "All done.");
+    let inits = frames.iter().filter(|frame| frame["subtype"] == "init").count();
+    assert_eq!(inits, 1);
+    world.assert_never_rejected();
+}
+
+#[test]
+fn text_has_a_line_for_the_beginning_and_one_for_the_end() {
+    let world = World::new(script());
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "All done.\n"));
+    let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("explorer-1")).collect();
+    assert_eq!(lines.len(), 2, "{}", ran.stderr);
+    assert!(lines[0].ends_with("explorer-1: started"), "{lines:?}");
+    assert!(lines[1].contains("explorer-1: finished · 1 call · "), "{lines:?}");
+    let json = world.run(&["-p", "go", "--output-format", "json"]);
+    assert_eq!(json.result()["result"], "All done.");
+    // The session that goes on is the person's.
+    let more = world.run(&["-p", "and?", "--continue"]);
+    assert_eq!(more.stdout, "All done.\n", "{}", more.stderr);
+}
+
+/// Killed while an agent works: the session knows it, and the agent goes on with what it had done.
+#[test]
+fn killed_with_an_agent_at_work_the_agent_can_go_on() {
+    let start = json!({ "description": "look around", "prompt": "task-a" });
+    let on = json!({ "description": "go on", "prompt": "where were you?", "resume": "general-1" });
+    let reply = move |request: &Recorded| -> Reply {
+        let all = request.json()["messages"].to_string();
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, all.contains("please go on"), all.contains("here again")) {
+            (true, ..) if all.contains("where were you?") => text("here again"),
+            (true, ..) => text("I am in the middle of").gate("middle"),
+            (false, false, _) => text("I ask.").call("Agent", start.clone()),
+            (false, true, false) => text("Again.").call("Agent", on.clone()),
+            (false, true, true) => text("All done."),
+        }
+    };
+    let world = World::new(Script::new().by(reply).forever());
+    let mut child = world.command(&["-p", "go"]).spawn().unwrap();
+    let gate = world.server.gate("middle");
+    wait(gate.reached()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    gate.release();
+    let resumed = world.run(&["-p", "please go on", "--continue"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All done.\n"));
+    let told = world.server.requests().iter().any(|request| {
+        let said = request.json()["messages"].to_string();
+        said.contains("general-1 (look around): failed: the program ended while it was running")
+    });
+    assert!(told, "the model knows which agent was lost");
+    world.assert_never_rejected();
+}
+
+/// A project's own agents are there once the project is trusted, and not before.
+#[test]
+fn agents_of_a_project_are_there_after_trust() {
+    let world = World::new(Script::new().by(|_| text("ok")).forever());
+    world.file(
+        ".claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews changes\n---\nReview it.",
+    );
+    let offered = |args: &[&str]| {
+        let ran = world.run(&[&["-p", "go"], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let tools = world.server.requests().pop().unwrap().json()["tools"].to_string();
+        (tools.contains("reviewer: Reviews changes"), ran.stderr)
+    };
+    let (before, said) = offered(&[]);
+    assert!(!before && said.contains("defines the agent reviewer"), "{said}");
+    assert!(offered(&["--trust"]).0);
+    assert!(offered(&[]).0, "it stays trusted");
+}
