@@ -103,10 +103,9 @@ fn assembled(
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
-    let calendar = host.options().calendar.clone();
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
-        instructions: InstructionsState::new(&options, &policy, &at, calendar),
+        instructions: InstructionsState::new(host, &options, &policy, &at),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),
@@ -139,7 +138,7 @@ fn assembled(
     let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
     let origin = (host.clone(), Arc::new(options));
     let session = Session::new(SessionShared::new(agent, at, parts, voices, chosen, origin));
-    session.shared().parts.subagents.serve(&session);
+    Subagents::serve(&session);
     Ok(session)
 }
 

@@ -2,6 +2,7 @@
 //! compaction. What it already has is read from the conversation itself, so nothing has to be reset at a boundary.
 
 use crate::calendar::Calendar;
+use crate::host::Host;
 use crate::known_instructions::{KnownInstructions, no_room, rendered, withdrawal};
 use crate::read_judge::ReadJudge;
 use crate::session_options::SessionOptions;
@@ -49,11 +50,12 @@ struct Notices {
 
 impl InstructionsState {
     pub(crate) fn new(
+        host: &Host,
         options: &SessionOptions,
         policy: &Policy,
         workspace: &Live<Workspace>,
-        calendar: Calendar,
     ) -> Arc<Self> {
+        let calendar = host.options().calendar.clone();
         let shelf = options.instructions.clone().map(|places| {
             let judge = ReadJudge::new(policy, workspace.clone(), &places.project);
             let judge =

@@ -145,14 +145,7 @@ impl Session {
                 self.shared.agent.set_mode(mode);
                 self.controlled()
             }
-            Input::SetModel(name) => {
-                let model = ostler_models::resolve_model(&name);
-                if self.shared.parts.has_budget && self.model_info(&model).price.is_none() {
-                    return Err(InputRefused::NoPrice(model.to_string()));
-                }
-                self.shared.agent.set_model(model);
-                self.controlled()
-            }
+            Input::SetModel(name) => self.set_model(&name),
             Input::SetThinking(thinking) => {
                 self.shared.agent.set_thinking(thinking);
                 self.controlled()
@@ -164,6 +157,15 @@ impl Session {
             Input::AddDirs(paths) => self.add_directories(paths),
             Input::Agent { agent, input } => self.send_to_agent(&agent, input),
         }
+    }
+
+    fn set_model(&self, name: &str) -> Result<InputReceipt, InputRefused> {
+        let model = ostler_models::resolve_model(name);
+        if self.shared.parts.has_budget && self.model_info(&model).price.is_none() {
+            return Err(InputRefused::NoPrice(model.to_string()));
+        }
+        self.shared.agent.set_model(model);
+        self.controlled()
     }
 
     /// What can start at once is recorded by its turn; what has to wait is recorded now.

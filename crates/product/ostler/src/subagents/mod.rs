@@ -62,8 +62,9 @@ impl Subagents {
     }
 
     /// From here on agents can be started.
-    pub(crate) fn serve(&self, session: &Session) {
-        let _ = self.session.set(Arc::downgrade(&session.shared));
+    pub(crate) fn serve(session: &Session) {
+        let agents = &session.shared.parts.subagents;
+        let _ = agents.session.set(Arc::downgrade(&session.shared));
     }
 
     /// The rules of the session were replaced: commands of running agents are held by them, too.
