@@ -137,9 +137,8 @@ fn assembled(
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
     let origin = (host.clone(), Arc::new(options));
-    let session = Session::new(SessionShared::new(agent, at, parts, voices, chosen, origin));
-    Subagents::serve(&session);
-    Ok(session)
+    let shared = SessionShared::new(agent, at, parts, voices, chosen, origin);
+    Ok(Subagents::serving(Session::new(shared)))
 }
 
 fn events(host: &Host, options: &SessionOptions, id: &SessionId) -> Arc<SessionEvents> {

@@ -62,9 +62,10 @@ impl Subagents {
     }
 
     /// From here on agents can be started.
-    pub(crate) fn serve(session: &Session) {
+    pub(crate) fn serving(session: Session) -> Session {
         let agents = &session.shared.parts.subagents;
         let _ = agents.session.set(Arc::downgrade(&session.shared));
+        session
     }
 
     /// The rules of the session were replaced: commands of running agents are held by them, too.
