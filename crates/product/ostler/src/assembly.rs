@@ -32,7 +32,7 @@ use ostler_exec::Executor;
 use ostler_memory::Memories;
 use ostler_tools::confine::Confinement;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 const SYSTEM: &str = include_str!("../../../../prompts/system.md").trim_ascii();
 
@@ -92,12 +92,14 @@ pub(crate) fn session(
         registry,
         scope,
         has_budget,
+        jobs: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
     parts.undo_news = UndoNews::of(&keeping, &journal);
     let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
     let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
+    parts.open_jobs(host, &options, &workspace, &journal, &events);
     let desk = QuestionDesk::new(events.clone(), options.question_deadline);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);

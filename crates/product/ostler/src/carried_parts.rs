@@ -1,8 +1,10 @@
-//! What is repeated after a summary: the plan, the skills there are, and those in use.
+//! What is repeated after a summary: the plan, the running jobs, the skills there are, and those in use.
 
+use crate::jobs::JobTable;
 use ostler_core::ids::CallId;
+use ostler_core::job::{JobRecord, JobView};
 use ostler_core::message::{Block, ResultPart};
-use ostler_core::ports::{Attachment, Carried, Carrying, Place, Recorder};
+use ostler_core::ports::{Attachment, Carried, Carrying, Jobs, Place, Recorder};
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::view::View;
 use ostler_engine::Journal;
@@ -10,6 +12,7 @@ use ostler_skills::Skills;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+const JOBS: &str = include_str!("../../../../prompts/compaction/jobs.md").trim_ascii();
 const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
 
 /// Skills in use that are repeated, and bytes of each.
@@ -22,6 +25,7 @@ pub(crate) struct CarriedParts {
     /// The model's context window; none if the model cannot use skills.
     pub(crate) window: Option<u64>,
     pub(crate) tools: KnownTools,
+    pub(crate) jobs: Option<Arc<JobTable>>,
 }
 
 impl Carried for CarriedParts {
@@ -35,6 +39,12 @@ impl Carried for CarriedParts {
             let text = PLAN.replace("{plan}", &plan.lines());
             all.push(Attachment { name: "plan".into(), text, place: Place::Before });
         }
+        let jobs = self.jobs.iter().flat_map(|jobs| jobs.list());
+        let running: Vec<String> = jobs.filter(|job| job.end.is_none()).map(job_line).collect();
+        if !running.is_empty() {
+            let text = JOBS.replace("{jobs}", &running.join("\n"));
+            all.push(Attachment { name: "jobs".into(), text, place: Place::Before });
+        }
         let most = SKILL_BYTES.min(at.bytes / 2);
         let in_use = in_use(&self.journal.conversation().0, &self.tools);
         let fitting = in_use.into_iter().filter(|(_, text)| text.len() <= most);
@@ -45,6 +55,13 @@ impl Carried for CarriedParts {
         }));
         all
     }
+}
+
+/// With where its output is.
+fn job_line(job: JobView) -> String {
+    let JobRecord { id, kind, label, output, .. } = job.record;
+    let output = output.map(|path| format!(" (output: {})", path.display()));
+    format!("- {id}: {} \"{label}\"{}", kind.name(), output.unwrap_or_default())
 }
 
 /// The skills that were used last, by name and text, newest first.

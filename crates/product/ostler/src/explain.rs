@@ -49,13 +49,12 @@ pub async fn explain(
     let scope = host.executor().scope();
     let executor = scope.executor();
     let confinement = assembly::confinement(executor, &options, &workspace, &policy);
-    let session = SessionRecord::default();
-    let rules = Live::from(policy.clone());
+    let (session, rules) = (SessionRecord::default(), Live::from(policy.clone()));
     let (files, keeping) =
         kit::files(host.home(), &options, &workspace, &session, None, &rules, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
-    let home = missing.as_deref().or(host.home());
-    let memories = assembly::remembers(host, &options, home, &workspace.cwd);
+    let memories =
+        assembly::remembers(host, &options, missing.as_deref().or(host.home()), &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
@@ -65,6 +64,7 @@ pub async fn explain(
         skills,
         memories,
         log,
+        jobs: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

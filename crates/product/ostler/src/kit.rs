@@ -8,7 +8,7 @@ use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Jobs, MemoryStore, SessionLog, Tool};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -31,6 +31,7 @@ pub(crate) struct Kit {
     pub(crate) memories: Option<Arc<Memories>>,
     pub(crate) log: Arc<dyn SessionLog>,
     pub(crate) environment: Live<CommandVariables>,
+    pub(crate) jobs: Option<Arc<dyn Jobs>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -196,7 +197,8 @@ pub(crate) fn tools(
     policy: &Live<Policy>,
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
-    let Kit { executor, files, keeping, confinement, skills, memories, log, environment } = kit;
+    let Kit { executor, files, keeping, confinement, skills, memories, log, environment, jobs } =
+        kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
@@ -205,7 +207,7 @@ pub(crate) fn tools(
         policy: policy.clone(),
         confinement,
         keeping,
-        session: SessionParts { skills: Some(skills), memory, log: Some(log) },
+        session: SessionParts { skills: Some(skills), memory, log: Some(log), jobs },
     });
     // A built-in tool cannot be replaced.
     let mut ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();

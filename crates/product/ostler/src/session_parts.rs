@@ -1,14 +1,18 @@
 //! What lives as long as a session, beside its agent.
 
 use crate::carried_parts::CarriedParts;
+use crate::host::Host;
 use crate::instructions_state::InstructionsState;
+use crate::jobs::JobTable;
 use crate::kit::Kit;
 use crate::learner::Learner;
 use crate::memory::Recalling;
+use crate::session_events::SessionEvents;
+use crate::session_options::SessionOptions;
 use crate::session_rules::RulesInForce;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
-use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
+use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
 use ostler_exec::CommandScope;
@@ -19,7 +23,7 @@ use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{CommandVariables, InUse, Keeping};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) struct SessionParts {
     pub(crate) skills: Arc<Skills>,
@@ -41,6 +45,8 @@ pub(crate) struct SessionParts {
     pub(crate) rules: RulesInForce,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
+    /// What goes on in the background; set once the log is there.
+    pub(crate) jobs: OnceLock<Arc<JobTable>>,
 }
 
 impl SessionParts {
@@ -54,7 +60,22 @@ impl SessionParts {
             memories: self.memories.clone(),
             log,
             environment: self.environment.clone(),
+            jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
         }
+    }
+
+    /// What an earlier process left in the background is reported now.
+    pub(crate) fn open_jobs(
+        &self,
+        host: &Host,
+        options: &SessionOptions,
+        workspace: &Workspace,
+        journal: &Journal,
+        events: &Arc<SessionEvents>,
+    ) {
+        let (journal, events) = (journal.clone(), events.clone());
+        let table = JobTable::open(host.home(), &workspace.cwd, options.jobs, journal, events);
+        let _ = self.jobs.set(table);
     }
 
     /// What is repeated after a compaction, what is added after calls, and what runs before a compaction. `window` is
@@ -68,7 +89,13 @@ impl SessionParts {
     ) -> Context {
         let mut context = Context::default();
         let (journal, tools) = (journal.clone(), tools.clone());
-        let carried = CarriedParts { journal, skills: self.skills.clone(), window, tools };
+        let carried = CarriedParts {
+            journal,
+            skills: self.skills.clone(),
+            window,
+            tools,
+            jobs: self.jobs.get().cloned(),
+        };
         context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
         context.reminders = vec![self.instructions.clone(), self.in_use.clone()];
         context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));

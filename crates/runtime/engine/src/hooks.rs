@@ -143,7 +143,10 @@ impl Turn {
                 }
             }
         }
-        if hooks.listens(EventName::UserPromptSubmit, None) {
+        // A report of a job is nobody's prompt.
+        let is_said =
+            prompt.blocks().iter().any(|block| !matches!(block, Block::Text { meta: true, .. }));
+        if is_said && hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
             added.extend(self.hook_additions(event).await?);
         }

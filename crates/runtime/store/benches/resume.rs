@@ -93,6 +93,7 @@ fn boundary(result: usize) -> Entry {
         at: Timestamp(0),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }

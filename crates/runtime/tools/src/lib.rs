@@ -32,6 +32,8 @@ mod glob;
 mod grep;
 mod hypothetical_calls;
 mod input;
+mod job_output;
+mod job_tools;
 mod memory;
 mod read;
 mod recall;
@@ -53,8 +55,9 @@ mod write;
 pub use bash::{CommandVariables, DiskPlaces, Keeping, command_input, may_set_variable};
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
+pub use job_output::JobOutput;
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Jobs, MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -91,6 +94,8 @@ pub struct SessionParts {
     pub skills: Option<Arc<Skills>>,
     pub memory: Option<Arc<dyn MemoryStore>>,
     pub log: Option<Arc<dyn SessionLog>>,
+    /// Where commands go on in the background.
+    pub jobs: Option<Arc<dyn Jobs>>,
 }
 
 impl ToolSetup {
@@ -118,6 +123,8 @@ const TOOLS: &[ListedTool] = &[
     listed::<tasks::TaskCreate>(),
     listed::<tasks::TaskGet>(),
     listed::<tasks::TaskList>(),
+    listed::<job_tools::TaskOutput>(),
+    listed::<job_tools::TaskStop>(),
     listed::<tasks::TaskUpdate>(),
     listed::<todo::TodoWrite>(),
     listed::<write::Write>(),

@@ -5,7 +5,8 @@ use super::pending_calls::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::event::Control;
 use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};
-use crate::inbox::Inbound;
+use crate::inbox::{Inbound, InboundSource};
+use crate::job::JobRecord;
 use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::prompt_texts;
@@ -46,6 +47,8 @@ pub struct SessionRecord {
     pub inbox: Vec<Inbound>,
     /// What was asked and not decided.
     pub questions: Vec<Question>,
+    /// Jobs whose end was not reported.
+    pub jobs: Vec<JobRecord>,
     /// Mode, model and thinking, if they were changed since the session began.
     pub control: Option<Control>,
     tools: KnownTools,
@@ -151,6 +154,7 @@ impl SessionRecord {
             Entry::Control(control) => self.control = Some(control),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
+            Entry::Detached { job } => self.jobs.push(*job),
             Entry::CallFinished { result, seen } => self.finished(result, seen),
             Entry::Decided { call, question, verdict, input, .. } => {
                 self.decided(&call, question.as_ref());
@@ -246,6 +250,9 @@ impl SessionRecord {
     }
 
     fn arrived(&mut self, item: Inbound) {
+        if let InboundSource::Job { id } = &item.source {
+            self.jobs.retain(|job| job.id.as_str() != id);
+        }
         if self.inbox.iter().all(|had| had.id != item.id) {
             self.inbox.push(item);
         }
@@ -404,6 +411,7 @@ impl SessionRecord {
         self.seen = boundary.seen;
         self.inbox = boundary.inbox;
         self.questions = boundary.questions;
+        self.jobs = boundary.jobs;
         self.control = boundary.control;
         self.begun = vec![None; usize::try_from(self.turns).unwrap_or_default()];
     }
