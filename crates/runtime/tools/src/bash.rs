@@ -23,6 +23,7 @@ pub use environment::{CommandVariables, may_set_variable};
 use execution::Execution;
 use group::KeptFolders;
 use ostler_core::event::Notice;
+use ostler_core::ids::JobId;
 use ostler_core::message::ResultPart;
 use ostler_core::output_bound::bound;
 use ostler_core::permission::{Access, Backing, Commands, Derived, Live, Policy};
@@ -36,8 +37,8 @@ use report::CommandSummary;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 pub use undo::Keeping;
 use undo::{Newcomer, Undo};
@@ -60,6 +61,8 @@ pub struct Bash {
     undo: Undo,
     /// Where commands go on in the background; none: they cannot.
     jobs: Option<Arc<dyn Jobs>>,
+    /// Running jobs of which the person was told that they may change files beside commands.
+    told_jobs: Mutex<Vec<JobId>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -101,8 +104,19 @@ impl Bash {
         let environment = Derived::new(environment);
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
         let undo = Undo::new(keeping, Arc::clone(&files));
-        let jobs = None;
-        Bash { files, executor, environment, policy, readings, confinement, announced, undo, jobs }
+        let (jobs, told_jobs) = Default::default();
+        Bash {
+            files,
+            executor,
+            environment,
+            policy,
+            readings,
+            confinement,
+            announced,
+            undo,
+            jobs,
+            told_jobs,
+        }
     }
 
     /// As it is for commands that start now.
@@ -275,7 +289,9 @@ impl Bash {
         let stopped = self.confinement.stopped(&finished);
         let untold = self.undo.untold().into_iter().map(about_command);
         let notices = untold.chain(self.notices(commands.only_reads(), &notes));
-        let notices: Vec<Notice> = notices.chain(stopped.clone().map(about_command)).collect();
+        let beside = if kept.has_changes() { self.beside_jobs() } else { None };
+        let told = stopped.clone().into_iter().chain(beside).map(about_command);
+        let notices: Vec<Notice> = notices.chain(told).collect();
         notes.extend(held.denied(&finished));
         notes.extend(self.confinement.limit_hint(&finished, oom_kills));
         let one_is_an_answer = commands.only_reads()

@@ -5,8 +5,8 @@ use crate::support::{
     World, becomes, finished, open, runs, try_open, unique_sleep, until, with, with_log,
 };
 use ostler::{
-    Driver, Event, Finished, ForkPoint, Input, InputRefused, JobStatus, JobView, Options, Session,
-    SessionChoice,
+    Driver, Event, Finished, ForkPoint, Input, InputRefused, JobStatus, JobView, Notice, Options,
+    Session, SessionChoice, UndoChoice,
 };
 use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::{Value, json};
@@ -110,8 +110,18 @@ pub async fn neither_waits_for_the_other() {
         .answer(text("done"));
     let world = World::new(script);
     let session = open(world.on_disk());
-    let end = finished(session.ask("go").unwrap()).await;
-    assert_eq!(end.text, "done");
+    let mut turn = session.ask("go").unwrap();
+    let mut told = Vec::new();
+    let end = until(&mut turn, |event| {
+        if let Event::Notice { notice: Notice::Command { text }, .. } = event {
+            told.push(text.clone());
+        }
+        matches!(event, Event::Finished(_))
+    });
+    assert!(matches!(end.await, Event::Finished(end) if end.text == "done"));
+    // Whose change it was cannot be told, so it is said.
+    assert!(told.iter().any(|text| text.contains("is running: files that it changes")), "{told:?}");
+    drop(turn);
     assert!(session.has_running_jobs(), "it ran all the time");
     assert!(world.project().join("new.txt").exists() && world.project().join("other").exists());
     // The state was kept when the job left its call, before the other command began.
@@ -120,6 +130,18 @@ pub async fn neither_waits_for_the_other() {
     let facts = log.iter().filter(|fact| fact["fact"] == "detached" || after(fact));
     let facts: Vec<&str> = facts.filter_map(|fact| fact["fact"].as_str()).collect();
     assert_eq!(facts, ["detached", "checkpoint", "checkpoint"]);
+    // Nor does undo wait.
+    let choice = UndoChoice {
+        home: world.root().join("home"),
+        cwd: world.project().canonicalize().unwrap(),
+        session: Some(session.id().to_string()),
+        dry_run: false,
+        keep: Vec::new(),
+        memory: false,
+    };
+    let undone = ostler::undo(&choice, 1, &mut |_| true).unwrap();
+    assert!(undone.done && !world.project().join("other").exists(), "{undone:?}");
+    assert!(session.has_running_jobs());
     release(&world);
     assert_eq!(ended(&session).await.end.unwrap().status, JobStatus::Completed);
 }
@@ -211,14 +233,14 @@ pub async fn a_job_that_outlives_its_limit_is_ended() {
 }
 
 pub async fn there_are_no_more_jobs_than_allowed() {
-    let both = [background(WAITS), background("touch second")];
+    let both = [background(WAITS), background(WAITS)];
     let script = Script::new().answer(calls(both)).answer(text("done"));
     let world = World::new(script);
     let session = open(with(world.on_disk(), |options| options.session.jobs.most = 1));
     finished(session.ask("go").unwrap()).await;
     let told = results(&world.server.requests()[1]);
     assert!(told.contains("1 background jobs run already"), "{told}");
-    assert!(!world.project().join("second").exists());
+    assert_eq!((told.matches("runs in the background").count(), session.jobs().len()), (1, 1));
     release(&world);
     ended(&session).await;
 }

@@ -77,6 +77,24 @@ impl Bash {
         }
     }
 
+    /// A job wrote at the same time as a command, and snapshots do not say which change is whose. Said once for each job.
+    pub(super) fn beside_jobs(&self) -> Option<String> {
+        let jobs = self.jobs.as_ref()?.list();
+        let running: Vec<JobId> =
+            jobs.into_iter().filter(|job| job.end.is_none()).map(|job| job.record.id).collect();
+        let mut told = locked(&self.told_jobs);
+        told.retain(|id| running.contains(id));
+        let new: Vec<JobId> = running.into_iter().filter(|id| !told.contains(id)).collect();
+        told.extend(new.iter().cloned());
+        let names: Vec<&str> = new.iter().map(JobId::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "background job {} is running: files that it changes while another command runs count as changed by that command, also for undo",
+                names.join(", ")
+            )
+        })
+    }
+
     /// Comes back when a person wants the command in the background, with the place there. Listens at once.
     pub(super) fn wish(&self, cx: &ToolContext) -> Wish {
         let Some(jobs) = self.jobs.clone() else { return Box::pin(std::future::pending()) };
