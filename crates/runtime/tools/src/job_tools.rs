@@ -1,6 +1,7 @@
 //! TaskOutput and TaskStop: what a background job wrote, and its end.
 
 use crate::ToolSetup;
+use crate::hypothetical_calls::Paper;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::ids::JobId;
 use ostler_core::job::JobView;
@@ -10,6 +11,7 @@ use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,10 @@ impl BuiltIn for TaskOutput {
     const FACTS: ToolFacts = FACTS;
     type Input = OutputInput;
 
+    fn access_on_paper(_: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        Ok(Access::inward(Inward::default()))
+    }
+
     fn access(&self, _: &OutputInput) -> Result<Access, ToolOutput> {
         Ok(Access::inward(Inward::default()))
     }
@@ -85,6 +91,10 @@ impl BuiltIn for TaskStop {
     const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/task-stop.md");
     const FACTS: ToolFacts = FACTS;
     type Input = StopInput;
+
+    fn access_on_paper(_: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        Ok(Access::inward(Inward::default()))
+    }
 
     fn access(&self, input: &StopInput) -> Result<Access, ToolOutput> {
         match input.task_id.is_some() || input.shell_id.is_some() {

@@ -430,15 +430,17 @@ fn fast_mode_reaches_the_request_and_the_bill() {
     assert_eq!(request.json()["model"], "claude-opus-4-8");
     assert!(request.header("anthropic-beta").unwrap().contains("fast-mode-2026-02-01"));
     let fast = ran.result()["total_cost_usd"].as_f64().unwrap();
-    let plain = world.run(&["-p", "go", "--model", "opus", "--output-format", "json"]);
-    assert!(world.server.requests()[1].json().get("speed").is_none());
+    // With a server of its own: the prompt is long enough to be read from the cache.
+    let other = World::new(Script::new().answer(text("quick")));
+    let plain = other.run(&["-p", "go", "--model", "opus", "--output-format", "json"]);
+    assert!(other.server.requests()[0].json().get("speed").is_none());
     let plain = plain.result()["total_cost_usd"].as_f64().unwrap();
     assert!(plain > 0.0 && (fast / plain - 2.0).abs() < 0.05, "{fast} and {plain}");
     let by_model = world.run(&["cost", "--by", "model"]);
     assert!(by_model.stdout.contains("claude-opus-4-8-fast"), "{}", by_model.stdout);
     std::fs::write(world.home().join("settings.json"), r#"{"fastMode": true}"#).unwrap();
     assert_eq!(world.run(&["-p", "go", "--model", "opus"]).code, Some(0));
-    assert_eq!(world.server.requests()[2].json()["speed"], "fast");
+    assert_eq!(world.server.requests()[1].json()["speed"], "fast");
     let ran = world.run(&["-p", "go", "--model", "haiku", "--fast"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("has no fast mode"), "{}", ran.stderr);

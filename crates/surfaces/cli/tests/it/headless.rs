@@ -118,6 +118,8 @@ fn stream_json_tells_everything_in_order() {
             "TaskCreate",
             "TaskGet",
             "TaskList",
+            "TaskOutput",
+            "TaskStop",
             "TaskUpdate",
             "TodoWrite",
             "Write",
@@ -314,7 +316,7 @@ fn tools_can_be_chosen() {
     assert_eq!(
         names(&[
             "--disallowedTools",
-            "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
+            "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate"
         ])
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]
