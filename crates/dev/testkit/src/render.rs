@@ -98,6 +98,7 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             format!("withdrawn {}", inbound.chain(questions).collect::<Vec<_>>().join(" "))
         }
         Entry::Control(control) => format!("control {}", control.model),
+        Entry::Detached { job } => format!("detached {} {}", job.id, job.call),
         Entry::Went { why } => format!("went {}", went(*why)),
         Entry::CallStarted { id } => format!("call_started {id}"),
         Entry::CallFinished { result, .. } => format!("call_finished {}", block(result)),

@@ -36,7 +36,7 @@ use ostler_memory::Memories;
 use ostler_tools::CommandVariables;
 use ostler_tools::confine::Confinement;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 const SYSTEM: &str = include_str!("../../../../prompts/system.md").trim_ascii();
 
@@ -119,11 +119,13 @@ fn assembled(
         registry,
         scope,
         has_budget,
+        jobs: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
     parts.undo_news = UndoNews::of(&keeping, &journal);
     let events = events(host, &options, log.id());
+    parts.open_jobs(host, &options, &workspace, &journal, &events);
     let desk = desk(&options, &events, lineage);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);

@@ -1,9 +1,11 @@
-//! What is repeated after a summary: the plan, the agents, the skills there are, and those in use.
+//! What is repeated after a summary: the plan, the agents, the running jobs, the skills there are, and those in use.
 
+use crate::jobs::JobTable;
 use crate::subagents::Roster;
 use ostler_core::ids::CallId;
+use ostler_core::job::{JobRecord, JobView};
 use ostler_core::message::{Block, ResultPart};
-use ostler_core::ports::{Attachment, Carried, Carrying, Place, Recorder};
+use ostler_core::ports::{Attachment, Carried, Carrying, Jobs, Place, Recorder};
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::view::View;
 use ostler_engine::Journal;
@@ -11,6 +13,7 @@ use ostler_skills::Skills;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+const JOBS: &str = include_str!("../../../../prompts/compaction/jobs.md").trim_ascii();
 const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
 
 const AGENTS: &str = include_str!("../../../../prompts/compaction/agents.md").trim_ascii();
@@ -26,6 +29,7 @@ pub(crate) struct CarriedParts {
     pub(crate) window: Option<u64>,
     pub(crate) tools: KnownTools,
     pub(crate) agents: Arc<Roster>,
+    pub(crate) jobs: Option<Arc<JobTable>>,
 }
 
 impl Carried for CarriedParts {
@@ -43,6 +47,12 @@ impl Carried for CarriedParts {
             let text = AGENTS.replace("{agents}", &lines);
             all.push(Attachment { name: "agents".into(), text, place: Place::Before });
         }
+        let jobs = self.jobs.iter().flat_map(|jobs| jobs.list());
+        let running: Vec<String> = jobs.filter(|job| job.end.is_none()).map(job_line).collect();
+        if !running.is_empty() {
+            let text = JOBS.replace("{jobs}", &running.join("\n"));
+            all.push(Attachment { name: "jobs".into(), text, place: Place::Before });
+        }
         let most = SKILL_BYTES.min(at.bytes / 2);
         let in_use = in_use(&self.journal.conversation().0, &self.tools);
         let fitting = in_use.into_iter().filter(|(_, text)| text.len() <= most);
@@ -53,6 +63,13 @@ impl Carried for CarriedParts {
         }));
         all
     }
+}
+
+/// With where its output is.
+fn job_line(job: JobView) -> String {
+    let JobRecord { id, kind, label, output, .. } = job.record;
+    let output = output.map(|path| format!(" (output: {})", path.display()));
+    format!("- {id}: {} \"{label}\"{}", kind.name(), output.unwrap_or_default())
 }
 
 /// The skills that were used last, by name and text, newest first.

@@ -69,6 +69,8 @@ pub enum Error {
     #[error("{0}")]
     Model(String),
     #[error("{0}")]
+    Jobs(String),
+    #[error("{0}")]
     Exec(String),
     #[error("the async runtime cannot start: {0}")]
     Runtime(String),

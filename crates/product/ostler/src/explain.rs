@@ -48,11 +48,11 @@ pub async fn explain(
     let executor = scope.executor();
     let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
     let confinement = assembly::confinement(executor, &options, &at, &environment, &policy);
-    let session = SessionRecord::default();
-    let rules = Live::from(policy.clone());
+    let (session, rules) = (SessionRecord::default(), Live::from(policy.clone()));
     let (files, keeping) = kit::files(host, &options, &at, &session, None, &rules, &confinement);
-    let home = missing.as_deref().or(host.home());
-    let memories = assembly::remembers(host, &options, home, &workspace.cwd);
+    let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
+    let memories =
+        assembly::remembers(host, &options, missing.as_deref().or(host.home()), &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
@@ -61,8 +61,9 @@ pub async fn explain(
         confinement: confinement.clone(),
         skills,
         memories,
-        log: log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log,
+        log,
         agents: None,
+        jobs: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

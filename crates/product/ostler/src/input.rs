@@ -5,7 +5,7 @@ use crate::session_agents::AgentInput;
 use crate::session_rewind::{Rewind, Undo};
 use crate::undo::Undone;
 use ostler_core::event::{AgentPath, SessionRules};
-use ostler_core::ids::{InboundId, QuestionId};
+use ostler_core::ids::{CallId, InboundId, JobId, QuestionId};
 use ostler_core::inbox::QueuedItem;
 use ostler_core::message::{Block, Message};
 use ostler_core::model::Thinking;
@@ -28,6 +28,13 @@ pub enum Input {
     Interrupt {
         cancel_queued: bool,
     },
+    /// The running commands of the turn go on in the background, or the one of this call: each call is answered, and the
+    /// turn goes on.
+    Background {
+        call: Option<CallId>,
+    },
+    /// Ends a job.
+    StopJob(JobId),
     /// `by` names the surface, for the others.
     Answer {
         question: QuestionId,
@@ -84,6 +91,12 @@ pub enum InputRefused {
     Closed,
     #[error("that question is not open any more")]
     NoSuchQuestion,
+    #[error("no command is running that could move to the background")]
+    NothingToMove,
+    #[error("there are as many background jobs as there may be; stop one first")]
+    TooManyJobs,
+    #[error("no job of that name is running")]
+    NoSuchJob,
     #[error("nothing with that name is queued")]
     NotQueued,
     #[error("no price is known for {0}, so the budget cannot be kept with it")]

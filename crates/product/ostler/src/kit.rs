@@ -8,7 +8,7 @@ use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{Delegate, MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Tool};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -32,6 +32,7 @@ pub(crate) struct Kit {
     pub(crate) log: Arc<dyn SessionLog>,
     pub(crate) environment: Live<CommandVariables>,
     pub(crate) agents: Option<Arc<dyn Delegate>>,
+    pub(crate) jobs: Option<Arc<dyn Jobs>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -209,6 +210,7 @@ pub(crate) fn tools(
             memory,
             log: Some(kit.log),
             agents: kit.agents,
+            jobs: kit.jobs,
         },
     });
     // A built-in tool cannot be replaced.

@@ -59,6 +59,7 @@ mod host_options;
 mod init;
 mod input;
 mod instructions_state;
+mod jobs;
 mod kit;
 mod known_instructions;
 mod learner;
@@ -79,6 +80,7 @@ mod session_agents;
 mod session_directories;
 mod session_events;
 mod session_fork;
+mod session_jobs;
 mod session_options;
 mod session_parts;
 mod session_rewind;
@@ -106,6 +108,7 @@ pub use host::Host;
 pub use host_options::HostOptions;
 pub use init::{Init, block_on, init};
 pub use input::{Input, InputReceipt, InputRefused, Prompt};
+pub use jobs::{JobOptions, MachineJob, machine_jobs, stop_machine_job};
 pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
@@ -121,9 +124,10 @@ pub use ostler_core::hook::{
     merge as merge_outcomes,
 };
 pub use ostler_core::ids::{
-    CallId, CountingIds, IdSource, InboundId, ModelId, QuestionId, SessionId,
+    CallId, CountingIds, IdSource, InboundId, JobId, ModelId, QuestionId, SessionId,
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
+pub use ostler_core::job::{JobEnd, JobKind, JobRecord, JobStatus, JobView};
 pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purpose, Purse, Sum, Usage};

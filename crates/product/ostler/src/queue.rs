@@ -18,6 +18,8 @@ struct Waiting {
     busy: bool,
     /// The last turn was stopped, or the session was opened again: what waits does not start by itself.
     held: bool,
+    /// The last turn was stopped, and nobody said anything since: the end of a job does not start another one.
+    quiet: bool,
     closed: bool,
 }
 
@@ -77,11 +79,28 @@ impl Queue {
                 Place::Inbox => inbox(),
             };
             if work.is_some() {
-                waiting.busy = true;
+                (waiting.busy, waiting.quiet) = (true, false);
                 return work;
             }
         }
         None
+    }
+
+    /// A turn that nobody asked for, if one may start.
+    pub(crate) fn take_unasked(&self, work: impl Fn() -> Option<Work>) -> Option<Work> {
+        let mut waiting = self.waiting();
+        if waiting.closed || waiting.busy || waiting.held || waiting.quiet {
+            return None;
+        }
+        let work = work()?;
+        waiting.busy = true;
+        Some(work)
+    }
+
+    /// A turn that nobody asked for may start.
+    pub(crate) fn may_start_unasked(&self) -> bool {
+        let waiting = self.waiting();
+        !(waiting.closed || waiting.busy || waiting.held || waiting.quiet)
     }
 
     /// False: a turn runs, or is about to.
@@ -99,7 +118,7 @@ impl Queue {
 
     pub(crate) fn ended(&self, keep: bool) {
         let mut waiting = self.waiting();
-        waiting.busy = false;
+        (waiting.busy, waiting.quiet) = (false, keep);
         waiting.held |= keep && !waiting.places.is_empty();
     }
 

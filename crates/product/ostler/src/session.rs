@@ -135,6 +135,8 @@ impl Session {
                 }
                 Ok(InputReceipt::Interrupted { queued: self.queued() })
             }
+            Input::Background { call } => self.move_to_background(call),
+            Input::StopJob(id) => self.stop_job(&id),
             Input::Answer { question, reply, by } => {
                 match self.shared.desk.answer(&question, reply, by) {
                     true => Ok(InputReceipt::Done),
@@ -275,7 +277,7 @@ impl Session {
         Ok(driver)
     }
 
-    fn driver(&self, until_idle: bool) -> Result<Driver, Error> {
+    pub(crate) fn driver(&self, until_idle: bool) -> Result<Driver, Error> {
         match self.shared.events.begin_driving() {
             true => Ok(Driver::new(self.clone(), until_idle)),
             false => Err(Error::AlreadyDriven),
@@ -389,6 +391,7 @@ impl Session {
         if let Some(learner) = shared.events.learner() {
             learner.learn_new_turns().await.into_iter().for_each(&mut emit);
         }
+        self.close_jobs();
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;
         emit(Event::Closed { reason: reason.to_owned() });
@@ -414,15 +417,6 @@ impl Session {
 
     pub(crate) fn slow_call(&self) -> Option<Duration> {
         self.shared.slow_call
-    }
-
-    /// Takes the next work from the queue, if something may start.
-    pub(crate) fn next_work(&self) -> Option<Work> {
-        let inbox = self.shared.agent.inbox();
-        self.shared.queue.take(|| {
-            let item = inbox.next_prompt()?;
-            Some(Work::Prompt(Prompt::queued(item.body), vec![item.id]))
-        })
     }
 
     /// Items whose prompt did not become a turn are not offered again.

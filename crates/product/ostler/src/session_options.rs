@@ -1,6 +1,7 @@
 //! What one session does, and how. Each field has a sensible default except the directory.
 
 use crate::hooks::HookOptions;
+use crate::jobs::JobOptions;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
@@ -83,6 +84,8 @@ pub struct SessionOptions {
     pub settings: Settings,
     /// Notes are brought along and kept across sessions; needs a home.
     pub memory: bool,
+    /// What may go on in the background.
+    pub jobs: JobOptions,
     /// A call that runs longer is reported; none reports no call.
     pub slow_call: Option<Duration>,
     /// Write what happens to `events/` of the home, for `ostler events`.
@@ -167,6 +170,7 @@ impl SessionOptions {
             hooks: HookOptions::default(),
             settings: Settings::default(),
             memory: true,
+            jobs: JobOptions::default(),
             slow_call: Some(SessionOptions::SLOW_CALL),
             event_log: false,
         }

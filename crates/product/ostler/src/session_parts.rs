@@ -1,16 +1,20 @@
 //! What lives as long as a session, beside its agent.
 
 use crate::carried_parts::CarriedParts;
+use crate::host::Host;
 use crate::instructions_state::InstructionsState;
+use crate::jobs::JobTable;
 use crate::kit::Kit;
 use crate::learner::Learner;
 use crate::memory::Recalling;
 use crate::session_directories::SessionDirectories;
+use crate::session_events::SessionEvents;
+use crate::session_options::SessionOptions;
 use crate::session_rules::RulesInForce;
 use crate::subagents::Subagents;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
-use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
+use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
 use ostler_exec::CommandScope;
@@ -21,7 +25,7 @@ use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{CommandVariables, InUse, Keeping};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) struct SessionParts {
     pub(crate) skills: Arc<Skills>,
@@ -46,6 +50,8 @@ pub(crate) struct SessionParts {
     pub(crate) subagents: Arc<Subagents>,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
+    /// What goes on in the background; set once the log is there.
+    pub(crate) jobs: OnceLock<Arc<JobTable>>,
 }
 
 impl SessionParts {
@@ -60,7 +66,22 @@ impl SessionParts {
             log,
             agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
+            jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
         }
+    }
+
+    /// What an earlier process left in the background is reported now.
+    pub(crate) fn open_jobs(
+        &self,
+        host: &Host,
+        options: &SessionOptions,
+        workspace: &Workspace,
+        journal: &Journal,
+        events: &Arc<SessionEvents>,
+    ) {
+        let (journal, events) = (journal.clone(), events.clone());
+        let table = JobTable::open(host.home(), &workspace.cwd, options.jobs, journal, events);
+        let _ = self.jobs.set(table);
     }
 
     /// What is repeated after a compaction, what is added after calls, and what runs before a compaction. `window` is
@@ -75,7 +96,8 @@ impl SessionParts {
         let mut context = Context::default();
         let (journal, tools) = (journal.clone(), tools.clone());
         let (skills, agents) = (self.skills.clone(), self.subagents.roster.clone());
-        let carried = CarriedParts { journal, skills, window, tools, agents };
+        let jobs = self.jobs.get().cloned();
+        let carried = CarriedParts { journal, skills, window, tools, agents, jobs };
         context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
         // The directories come first: the description of the environment names them.
         context.reminders =

@@ -9,7 +9,7 @@ use crate::undo;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_skills::Skills;
-use ostler_store::spill_folder;
+use ostler_store::{job_folder, spill_folder};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn check_added(host: &Host, root: &Path, policy: &Policy) -> Result<(), Error> {
     Err(Error::Workspace { path: root.to_owned(), why: why.into() })
 }
 
-/// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
+/// What belongs to skills, what this session spilled and what its jobs wrote may be read; what else is in our home is ours.
 pub(crate) fn at_home(
     host: &Host,
     options: &SessionOptions,
@@ -81,6 +81,7 @@ pub(crate) fn at_home(
     if let Some(home) = ours {
         // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
         workspace.readable.extend(spill_folder(&home, session));
+        workspace.readable.extend(job_folder(&home, session));
         workspace.ours.push(home);
     }
     Ok(skills)

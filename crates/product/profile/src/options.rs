@@ -2,11 +2,14 @@
 //! override settings.
 
 use crate::{Profile, ProfileError, prices, providers};
+use ostler::config::values::{JOB_TIME_LIMIT, MAX_JOBS};
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
-    Budgets, Credentials, HostOptions, InstructionPlaces, Options, SessionOptions, SkillFolders,
+    Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options, SessionOptions,
+    SkillFolders,
 };
 use std::path::PathBuf;
+use std::time::Duration;
 
 impl Profile {
     /// Approvals last for the session, unless the surface sets `approvals`.
@@ -52,6 +55,7 @@ impl Profile {
         session.settings.raw_events = flags.raw_events;
         session.slow_call = environment.slow_call()?;
         (session.max_agents, session.max_agent_depth) = environment.agent_limits()?;
+        session.jobs = self.jobs();
         session.undo = !flags.no_undo;
         session.memory = environment.memory();
         host.embeddings = environment.embeddings()?;
@@ -67,6 +71,17 @@ impl Profile {
             folders: config::skill_folders(&self.places),
             accepted: self.loaded.skills.clone(),
             project: Some(self.places.project.clone()),
+        }
+    }
+
+    /// As settings limit them. Whoever uses a program wants to see what comes of a job.
+    fn jobs(&self) -> JobOptions {
+        let values = &self.loaded.values;
+        let default = JobOptions::default();
+        JobOptions {
+            limit: values.number(&JOB_TIME_LIMIT).map_or(default.limit, Duration::from_secs),
+            most: values.number(&MAX_JOBS).map_or(default.most, |most| most as usize),
+            start_turns: true,
         }
     }
 

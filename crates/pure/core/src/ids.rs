@@ -54,6 +54,10 @@ id!(
     InboundId
 );
 id!(
+    /// A job in the background.
+    JobId
+);
+id!(
     /// A question to the person.
     QuestionId
 );

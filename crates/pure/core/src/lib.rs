@@ -18,6 +18,7 @@ pub mod event;
 pub mod hook;
 pub mod ids;
 pub mod inbox;
+pub mod job;
 pub mod late_tools;
 pub mod ledger;
 pub mod memory;

@@ -47,7 +47,21 @@ pub const AUTO_COMPACT_WINDOW: Key = Key {
 pub const FAST_MODE: Key =
     Key { name: "fastMode", form: Form::Switch, variable: None, request: "turns fast mode {}" };
 
-const KEYS: [&Key; 4] = [&MODEL, &FAST_MODE, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW];
+pub const JOB_TIME_LIMIT: Key = Key {
+    name: "jobTimeLimit",
+    form: Form::Number { what: "a number of seconds", least: 1, most: 86_400, auto: false },
+    variable: None,
+    request: "lets background jobs run for {} seconds",
+};
+pub const MAX_JOBS: Key = Key {
+    name: "maxJobs",
+    form: Form::Number { what: "a number of jobs", least: 0, most: 1_000, auto: false },
+    variable: None,
+    request: "allows {} background jobs at once",
+};
+
+const KEYS: [&Key; 6] =
+    [&MODEL, &FAST_MODE, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW, &JOB_TIME_LIMIT, &MAX_JOBS];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {

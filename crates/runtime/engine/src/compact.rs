@@ -259,9 +259,9 @@ impl Turn {
             let at = self.agent.journal.clock().now();
             let size = after.min(gauge.plausible(left));
             // What is pending may change until it is written; the journal adds it then.
-            let (inbox, questions, control) = (Vec::new(), Vec::new(), None);
+            let (inbox, questions, jobs, control) = (Vec::new(), Vec::new(), Vec::new(), None);
             #[rustfmt::skip]
-            let boundary = Boundary { head, kept, carry, receipt, turns, title, seen, at, inbox, questions, control };
+            let boundary = Boundary { head, kept, carry, receipt, turns, title, seen, at, inbox, questions, jobs, control };
             Some((size, boundary))
         });
         chosen(drafts, pressure.target)

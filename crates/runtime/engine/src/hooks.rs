@@ -181,7 +181,11 @@ impl Turn {
                 }
             }
         }
-        if hooks.subagent.is_none() && hooks.listens(EventName::UserPromptSubmit, None) {
+        // A report of a job is nobody's prompt.
+        let is_said =
+            prompt.blocks().iter().any(|block| !matches!(block, Block::Text { meta: true, .. }));
+        let is_heard = is_said && hooks.subagent.is_none();
+        if is_heard && hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
             added.extend(self.hook_additions(event).await?);
         }

@@ -15,7 +15,13 @@ pub struct Inbox {
 
 impl Agent {
     pub fn inbox(&self) -> Inbox {
-        Inbox { journal: self.journal.clone() }
+        self.journal.inbox()
+    }
+}
+
+impl Journal {
+    pub fn inbox(&self) -> Inbox {
+        Inbox { journal: self.clone() }
     }
 }
 
@@ -62,6 +68,15 @@ impl Inbox {
         self.journal.take(starts, 1).pop()
     }
 
+    /// The news of a job that a turn could begin with, taken as above.
+    pub fn next_report(&self) -> Option<Inbound> {
+        self.journal.take(is_report, 1).pop()
+    }
+
+    pub fn has_report(&self) -> bool {
+        !self.journal.pending(is_report).is_empty()
+    }
+
     /// What is to be delivered now. `waited`: a call that waits has ended since the last time.
     pub(crate) fn take_due(&self, waited: bool) -> Vec<Inbound> {
         self.journal.take(|item| is_due(item, waited), usize::MAX)
@@ -88,6 +103,10 @@ fn is_due(item: &Inbound, waited: bool) -> bool {
         Delivery::Later => waited,
         Delivery::AfterTurn => false,
     }
+}
+
+fn is_report(item: &Inbound) -> bool {
+    matches!(item.source, InboundSource::Job { .. })
 }
 
 fn is_steer(item: &Inbound) -> bool {

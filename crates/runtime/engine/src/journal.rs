@@ -9,6 +9,7 @@ use ostler_core::context::CarryOver;
 use ostler_core::event::Control;
 use ostler_core::ids::InboundId;
 use ostler_core::inbox::Inbound;
+use ostler_core::job::JobRecord;
 use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
@@ -155,6 +156,11 @@ impl Journal {
     /// What was asked and not decided.
     pub fn questions(&self) -> Vec<Question> {
         self.mirror().session.questions.clone()
+    }
+
+    /// Jobs whose end was not reported.
+    pub fn jobs(&self) -> Vec<JobRecord> {
+        self.mirror().session.jobs.clone()
     }
 
     /// Mode, model and thinking, if they were changed since the session began.
@@ -312,6 +318,7 @@ impl Journal {
             // Under the same lock as arrivals: an item is in the boundary or behind it, never lost between the two.
             boundary.inbox.clone_from(&mirror.session.inbox);
             boundary.questions.clone_from(&mirror.session.questions);
+            boundary.jobs.clone_from(&mirror.session.jobs);
             boundary.control.clone_from(&mirror.session.control);
         }
         self.log.append(&entry)?;

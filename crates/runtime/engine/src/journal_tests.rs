@@ -102,6 +102,7 @@ fn boundary() -> Entry {
         at: Timestamp(1),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }

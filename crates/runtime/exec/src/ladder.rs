@@ -10,6 +10,8 @@ const AFTER_KILL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LadderStep {
     Nothing,
+    /// There may be another time to wake.
+    Limited,
     Terminate,
     Kill,
     GiveUp,
@@ -40,6 +42,14 @@ impl Ladder {
     /// When [`Ladder::time_up`] is due.
     pub(crate) fn wake(&self) -> Option<Instant> {
         self.wake
+    }
+
+    /// Another limit, counted from the start. A command that is being ended already gets no more time.
+    pub(crate) fn set_limit(&mut self, start: Instant, limit: Duration) -> LadderStep {
+        if self.rung == Rung::Free {
+            self.wake = start.checked_add(limit);
+        }
+        LadderStep::Limited
     }
 
     pub(crate) fn timed_out(&self) -> bool {

@@ -38,6 +38,7 @@ mod descriptors;
 mod environment;
 mod error;
 mod executor;
+mod group_signal;
 mod ladder;
 mod limits;
 mod marks;
@@ -64,6 +65,7 @@ pub use descriptors::raise_open_file_limit;
 pub use environment::{allowed_environment, without_secrets};
 pub use error::ExecError;
 pub use executor::Executor;
+pub use group_signal::{GroupSignal, signal_group};
 pub use limits::{
     Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism, oom_kills,
 };

@@ -131,6 +131,7 @@ impl RunningCommand {
                     let now = Instant::now();
                     if level == KILL { self.ladder.kill(now) } else { self.ladder.stop(now) }
                 }
+                limit = self.stopper.new_limit() => self.ladder.set_limit(self.started, limit),
                 () = &mut timer, if self.ladder.wake().is_some() => self.ladder.time_up(Instant::now()),
                 read = read_some(&self.output, &mut buffer), if open => {
                     open = read.is_ok_and(|count| count > 0);
@@ -145,6 +146,7 @@ impl RunningCommand {
             };
             match step {
                 LadderStep::Nothing => continue,
+                LadderStep::Limited => {}
                 LadderStep::Terminate => self.control.order(ORDER_TERMINATE),
                 LadderStep::Kill => self.control.order(ORDER_KILL),
                 LadderStep::GiveUp => return Err(ExecError::Unkillable { pid: self.pid }),

@@ -1,7 +1,8 @@
 //! Asking a running command to end, from another task than the one that waits for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -18,6 +19,9 @@ pub struct Stopper {
 struct StopShared {
     level: AtomicU8,
     changed: Notify,
+    /// A new time limit that the command has not heard of.
+    limit: Mutex<Option<Duration>>,
+    limited: Notify,
 }
 
 impl Stopper {
@@ -29,6 +33,26 @@ impl Stopper {
     /// SIGKILL to the group at once.
     pub fn kill(&self) {
         self.raise(KILL);
+    }
+
+    /// Another time limit instead of the command's own, counted from its start.
+    pub fn set_limit(&self, limit: Duration) {
+        *self.limit() = Some(limit);
+        self.shared.limited.notify_one();
+    }
+
+    /// Waits for a new limit. Safe to cancel.
+    pub(crate) async fn new_limit(&self) -> Duration {
+        loop {
+            if let Some(limit) = self.limit().take() {
+                return limit;
+            }
+            self.shared.limited.notified().await;
+        }
+    }
+
+    fn limit(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.shared.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn raise(&self, level: u8) {

@@ -99,6 +99,7 @@ fn boundary(result: usize) -> Entry {
         at: Timestamp(0),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }

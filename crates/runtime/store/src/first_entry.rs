@@ -54,8 +54,14 @@ fn entry_count(count: u64) -> String {
 
 /// The entries of a copy of `source`: its own first one, which says where it came from, and all but the source's.
 pub(crate) fn copy(mut first: Entry, from: &SessionId, source: Vec<Entry>) -> Vec<Entry> {
-    let mut rest: Vec<Entry> =
-        source.into_iter().filter(|entry| !matches!(entry, Entry::Opened { .. })).collect();
+    // The source's jobs report to the source.
+    let is_copied = |entry: &Entry| !matches!(entry, Entry::Opened { .. } | Entry::Detached { .. });
+    let mut rest: Vec<Entry> = source.into_iter().filter(is_copied).collect();
+    for entry in &mut rest {
+        if let Entry::Boundary(boundary) = entry {
+            boundary.jobs.clear();
+        }
+    }
     if let Entry::Opened { forked_from, .. } = &mut first {
         *forked_from = Some(Fork { session: from.clone(), entries: rest.len() as u64 });
     }

@@ -6,6 +6,7 @@
 //!                          /<session>.torn-<seq>  bytes that were cut off the end of a log
 //! <home>/blobs/<2 hex>/<sha256>                   images and old contents of files, of every session
 //! <home>/spills/<session>/<sha256>.txt            outputs too long to show, for the model of this session to read
+//! <home>/jobs/<session>/<job>/                    a background job: what it is, its output, its end, and a lock while it runs
 //! ```
 //!
 //! Invariants
@@ -26,6 +27,7 @@ mod files;
 mod first_entry;
 mod home_check;
 mod images;
+mod job_folder;
 mod layout;
 mod line;
 mod listing;
@@ -43,6 +45,10 @@ mod state_directory;
 pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
 pub use fault::Fault;
 pub use home_check::check_home;
+pub use job_folder::{
+    FoundJob, JobDescription, JobFolder, JobFolders, ProcessMark, found_jobs, job_folder,
+    process_mark, prune_jobs,
+};
 pub use layout::project_name;
 pub use memory_store::{MemoryBlobs, SessionsInMemory};
 pub use session_search::{FindError, FoundSession};

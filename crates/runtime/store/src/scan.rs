@@ -30,7 +30,7 @@ pub(crate) enum Want {
 
 /// The facts that a boundary replaces. The cost of a request is for the ledger, which reads the whole log; a resumed
 /// session needs only what was spent since.
-const CONVERSATION: [&[u8]; 16] = [
+const CONVERSATION: [&[u8]; 17] = [
     b"prompt",
     b"answer",
     b"note",
@@ -48,6 +48,7 @@ const CONVERSATION: [&[u8]; 16] = [
     b"asked",
     b"withdrawn",
     b"control",
+    b"detached",
 ];
 
 #[derive(Debug)]

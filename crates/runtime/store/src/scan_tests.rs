@@ -67,6 +67,7 @@ fn boundary(text: &str) -> Entry {
         at: Timestamp(1),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }

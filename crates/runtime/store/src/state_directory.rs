@@ -18,7 +18,7 @@ const FILES: [&str; 6] = [
 ];
 const DIRECTORIES: [&str; 4] = ["blobs", "spills", "events", "models"];
 /// The same, with a file or directory for each project, address or database.
-const COLLECTIONS: [&str; 5] = ["sessions", "snapshots", "memory", "webhooks", "projects"];
+const COLLECTIONS: [&str; 6] = ["sessions", "snapshots", "memory", "webhooks", "projects", "jobs"];
 
 /// Who may write: the group, and everybody else.
 const OTHERS: u32 = 0o022;

@@ -1,6 +1,8 @@
 //! Bash: a command in a fresh shell.
 
+mod background;
 mod environment;
+mod execution;
 mod git;
 mod group;
 mod judge;
@@ -11,33 +13,33 @@ mod subtree;
 mod undo;
 
 use crate::ToolSetup;
-use crate::confine::{ConfinedCommand, Confinement, ExactWrites, Terms};
+use crate::confine::{ConfinedCommand, Confinement, ExactWrites, Inspection, Terms};
 use crate::hypothetical_calls::Paper;
-use crate::text::tail;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::Files;
+use background::{Followed, job_limit};
 use environment::CommandEnvironment;
 pub use environment::{CommandVariables, may_set_variable};
+use execution::Execution;
+use group::KeptFolders;
 use ostler_core::event::Notice;
+use ostler_core::ids::JobId;
 use ostler_core::message::ResultPart;
 use ostler_core::output_bound::bound;
 use ostler_core::permission::{Access, Backing, Commands, Derived, Live, Policy, Workspace};
-use ostler_core::ports::{Tool, ToolContext};
+use ostler_core::ports::{Jobs, Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
-use ostler_exec::{
-    Command, CommandReport, ExecError, Executor, ExitStatus, OutputLimits, OutputProgress, bash,
-};
+use ostler_exec::{Command, CommandReport, ExecError, Executor, ExitStatus, bash};
 pub use places::DiskPlaces;
 use readings::Readings;
 use report::CommandSummary;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
 pub use undo::Keeping;
 use undo::{Newcomer, Undo};
 
@@ -46,14 +48,6 @@ const MAX_LIMIT: u64 = 600_000;
 
 /// Characters of output; what is longer is kept beside and shown by its ends.
 const MAX_CHARS: usize = 30_000;
-
-/// Of the output, this much is kept from each end, and a command that writes more than the total is ended.
-/// The text is made of it while it is still held, so all of it counts twice.
-const KEPT: OutputLimits = OutputLimits { head: 2 << 20, tail: 2 << 20, sink: 0, total: 1 << 30 };
-
-/// Characters of the newest output shown while a command runs, and how often.
-const PROGRESS: usize = 2_000;
-const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub struct Bash {
     files: Arc<Files>,
@@ -67,21 +61,21 @@ pub struct Bash {
     /// The person was told once which layers are missing.
     announced: AtomicBool,
     undo: Undo,
+    /// Where commands go on in the background; none: they cannot.
+    jobs: Option<Arc<dyn Jobs>>,
+    /// Running jobs of which the person was told that they may change files beside commands.
+    told_jobs: Mutex<Vec<JobId>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub struct BashInput {
     /// The shell command
     command: String,
-    /// Time limit in milliseconds: 120000 if not given, at most 600000
+    /// Time limit in milliseconds: 120000 if not given, at most 600000; in the background 300000, at most 86400000
     timeout: Option<u64>,
     /// What the command does, in a few words
-    #[expect(
-        dead_code,
-        reason = "for whoever watches the calls; the command itself says what is run"
-    )]
     description: Option<String>,
-    /// Not available yet
+    /// Return at once and let the command run on; you are told when it ends
     run_in_background: Option<bool>,
     /// Run outside the sandbox; the user is asked first. Only where the sandbox has refused what the command needs
     #[serde(rename = "dangerouslyDisableSandbox")]
@@ -112,6 +106,7 @@ impl Bash {
         let derived = Derived::new(files.live_workspace().clone());
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
         let undo = Undo::new(keeping, Arc::clone(&files));
+        let (jobs, told_jobs) = Default::default();
         Bash {
             files,
             executor,
@@ -122,6 +117,8 @@ impl Bash {
             confinement,
             announced,
             undo,
+            jobs,
+            told_jobs,
         }
     }
 
@@ -174,7 +171,7 @@ impl Bash {
         };
         let mut command = bash(&script, self.files.cwd(), environment);
         command.time_limit = Some(limit(input));
-        command.output = KEPT;
+        command.output = execution::LIMITS;
         command
     }
 }
@@ -220,29 +217,69 @@ impl BuiltIn for Bash {
     }
 
     async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutput {
-        if let Err(misuse) = check(&input) {
-            return misuse;
-        }
+        let place = match check(&input).and_then(|()| self.place(&input)) {
+            Ok(place) => place,
+            Err(misuse) => return misuse,
+        };
+        let wish = self.wish(&cx);
         let (commands, environment) = (self.readings.of(&input.command), self.environment());
         let path = environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), || self.undo.now());
+        // What it changes after its call is looked for by a walk: no snapshots are taken around that.
+        let late = place.as_ref().and_then(|_| self.confinement.inspection(terms, true, || 0));
         let exact = || self.confinement.exact_writes(&commands, &cx.judged, lifts(&input));
-        let exact = cx.beside_others.then(exact).flatten();
+        let exact = (cx.beside_others && place.is_none()).then(exact).flatten();
         let (command, only_reads) = (input.command.as_str(), commands.only_reads());
         let newcomer = Newcomer { command, only_reads, inspection };
         let kept = match self.undo.begin(newcomer, exact.as_ref(), &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let mut held = match self.hold(terms, exact) {
+        let held = match self.hold(terms, exact) {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
         };
         let mut command = self.command(&input, &commands);
+        if let Some(place) = &place {
+            command.time_limit = Some(job_limit(&input, place));
+        }
         self.confinement.confine(&mut command, &held);
         let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
-        let finished = execute(&self.executor, command, &cx).await;
+        let begun = BegunCommand { input, commands, held, late, kept, oom_kills };
+        let mut execution = match Execution::start(&self.executor, command).await {
+            Ok(execution) => execution,
+            Err(error) => return self.ended(begun, Err(error), cx).await,
+        };
+        match self.follow(&mut execution, place, wish, &cx).await {
+            Followed::Ended(finished) => self.ended(begun, finished, cx).await,
+            Followed::Moved { place, by_person } => {
+                self.detach(begun, execution, place, by_person, &cx).await
+            }
+        }
+    }
+}
+
+/// A command that was let run, and what is settled after it.
+struct BegunCommand {
+    input: BashInput,
+    commands: Arc<Commands>,
+    held: ConfinedCommand,
+    /// The look at what it changes in the background.
+    late: Option<Inspection>,
+    kept: KeptFolders,
+    oom_kills: Option<u64>,
+}
+
+impl Bash {
+    /// What became of a command that its call waited for.
+    async fn ended(
+        &self,
+        begun: BegunCommand,
+        finished: Result<CommandReport, ExecError>,
+        cx: ToolContext,
+    ) -> ToolOutput {
+        let BegunCommand { input, commands, mut held, kept, oom_kills, .. } = begun;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
         if !kept.notes.is_empty() {
@@ -256,7 +293,9 @@ impl BuiltIn for Bash {
         let stopped = self.confinement.stopped(&finished);
         let untold = self.undo.untold().into_iter().map(about_command);
         let notices = untold.chain(self.notices(commands.only_reads(), &notes));
-        let notices: Vec<Notice> = notices.chain(stopped.clone().map(about_command)).collect();
+        let beside = if kept.has_changes() { self.beside_jobs() } else { None };
+        let told = stopped.clone().into_iter().chain(beside).map(about_command);
+        let notices: Vec<Notice> = notices.chain(told).collect();
         notes.extend(held.denied(&finished));
         notes.extend(self.confinement.limit_hint(&finished, oom_kills));
         let one_is_an_answer = commands.only_reads()
@@ -287,9 +326,10 @@ fn about_command(text: String) -> Notice {
 
 impl Shipped for Bash {
     fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
-        let ToolSetup { files, executor, environment, policy, confinement, keeping, .. } =
+        let ToolSetup { files, executor, environment, policy, confinement, keeping, session } =
             setup.clone();
-        Some(erase(Bash::new(files, executor, environment, policy, confinement, keeping)))
+        let bash = Bash::new(files, executor, environment, policy, confinement, keeping);
+        Some(erase(Bash { jobs: session.jobs, ..bash }))
     }
 }
 
@@ -313,43 +353,11 @@ fn check(input: &BashInput) -> Result<(), ToolOutput> {
     if input.timeout == Some(0) {
         return misuse("`timeout` is in milliseconds and must be at least 1.");
     }
-    if input.run_in_background == Some(true) {
-        return misuse(
-            "Running in the background is not available yet. Run the command in the foreground with a time limit, \
-             without run_in_background.",
-        );
-    }
     Ok(())
 }
 
 fn limit(input: &BashInput) -> Duration {
     Duration::from_millis(input.timeout.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
-}
-
-async fn execute(
-    executor: &Executor,
-    command: Command,
-    cx: &ToolContext,
-) -> Result<CommandReport, ExecError> {
-    let mut running = executor.spawn(command).await?;
-    let newest = running.progress();
-    tokio::select! {
-        finished = running.wait() => finished,
-        never = follow(newest, cx) => match never {},
-    }
-}
-
-/// Hands on the newest output from time to time, however fast it comes.
-async fn follow(
-    mut newest: watch::Receiver<OutputProgress>,
-    cx: &ToolContext,
-) -> std::convert::Infallible {
-    while newest.changed().await.is_ok() {
-        let text = newest.borrow_and_update().text();
-        cx.progress.tail(tail(&text, PROGRESS));
-        tokio::time::sleep(PROGRESS_PAUSE).await;
-    }
-    std::future::pending().await
 }
 
 /// How it ended stands first and what the harness has to say last, also when the rest is too long to show.

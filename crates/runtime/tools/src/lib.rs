@@ -33,6 +33,8 @@ mod glob;
 mod grep;
 mod hypothetical_calls;
 mod input;
+mod job_output;
+mod job_tools;
 mod memory;
 mod read;
 mod recall;
@@ -54,8 +56,9 @@ mod write;
 pub use bash::{CommandVariables, DiskPlaces, Keeping, command_input, may_set_variable};
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
+pub use job_output::JobOutput;
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{Delegate, MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -93,6 +96,8 @@ pub struct SessionParts {
     pub memory: Option<Arc<dyn MemoryStore>>,
     pub log: Option<Arc<dyn SessionLog>>,
     pub agents: Option<Arc<dyn Delegate>>,
+    /// Where commands go on in the background.
+    pub jobs: Option<Arc<dyn Jobs>>,
 }
 
 impl ToolSetup {
@@ -121,6 +126,8 @@ const TOOLS: &[ListedTool] = &[
     listed::<tasks::TaskCreate>(),
     listed::<tasks::TaskGet>(),
     listed::<tasks::TaskList>(),
+    listed::<job_tools::TaskOutput>(),
+    listed::<job_tools::TaskStop>(),
     listed::<tasks::TaskUpdate>(),
     listed::<todo::TodoWrite>(),
     listed::<write::Write>(),

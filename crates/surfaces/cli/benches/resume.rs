@@ -127,6 +127,7 @@ fn boundary(n: usize) -> Entry {
         at: Timestamp(0),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }

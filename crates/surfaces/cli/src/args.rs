@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod hooks;
+pub mod jobs;
 pub mod memory;
 pub mod permissions;
 pub mod undo;
@@ -168,6 +169,9 @@ pub enum Command {
     /// List the sessions of this directory
     #[command(after_help = "Example: ostler sessions --json")]
     Sessions(SessionsArgs),
+    /// List, show and stop background jobs of all sessions
+    #[command(after_help = "Example: ostler jobs stop b1f03c2")]
+    Jobs(jobs::JobsArgs),
     /// Undo what the last calls changed, commands included; your own later changes stay
     #[command(after_help = "Example: ostler undo 2 --dry-run")]
     Undo(undo::UndoArgs),

@@ -112,6 +112,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NothingToUndo
             | Error::NothingToRedo
             | Error::RedoNotKept(_)
+            | Error::Jobs(_)
             | Error::SummedUp { .. },
         ) => Code::Failed,
         Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,

@@ -8,6 +8,7 @@ mod directories;
 mod dropping;
 mod inputs;
 mod instructions;
+mod jobs;
 mod late_tools;
 mod mixed_undo;
 mod opening;
@@ -61,6 +62,17 @@ fn all() -> impl IntoIterator<Item = Named> {
             an_interrupt_ends_a_command_in_order
             an_interrupt_without_a_turn_does_nothing
             a_closed_engine_runs_no_command;
+        jobs:
+            a_job_is_reported_once_with_its_exit_code
+            neither_waits_for_the_other
+            a_running_command_moves_to_the_background
+            tools_read_and_stop_a_stubborn_job
+            a_job_that_outlives_its_limit_is_ended
+            there_are_no_more_jobs_than_allowed
+            a_closed_session_ends_its_jobs_and_says_so_once
+            the_next_prompt_brings_the_news
+            a_flood_is_kept_by_its_ends
+            running_jobs_are_carried_over_a_compaction_and_not_into_a_fork;
         sessions:
             another_engine_goes_on
             a_session_has_one_owner

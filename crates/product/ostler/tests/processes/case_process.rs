@@ -1,6 +1,6 @@
 //! The process in which a case happens, and what it is told.
 
-use crate::{budget_herd, log_kills, many_sessions, ring_memory};
+use crate::{budget_herd, job_kills, log_kills, many_sessions, ring_memory};
 use futures_util::StreamExt;
 use ostler::{Driver, Event, Finished, Init, Mode, Options};
 use ostler_model_server::ModelServer;
@@ -32,6 +32,11 @@ pub enum Part {
         write: Option<u64>,
         torn: Option<usize>,
     },
+    /// Dies at this write of its log while a job begins, ends and is reported.
+    JobKills {
+        write: Option<u64>,
+        torn: Option<usize>,
+    },
 }
 
 impl CaseProcess {
@@ -45,6 +50,7 @@ impl CaseProcess {
             Part::ManySessions => many_sessions::inside(init, self),
             Part::BudgetHerd(herd) => budget_herd::inside(init, self, herd),
             Part::RingMemory { observers } => ring_memory::inside(init, self, observers),
+            Part::JobKills { write, torn } => job_kills::inside(init, self, write, torn),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
         }
     }

@@ -7,6 +7,7 @@
 mod budget_herd;
 mod case_process;
 mod figures;
+mod job_kills;
 mod log_kills;
 mod many_sessions;
 mod ring_memory;
@@ -20,12 +21,14 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
     ("ring_memory::observers_that_never_read", ring_memory::observers_that_never_read),
     ("log_kills::died_at_any_write", log_kills::died_at_any_write),
+    ("job_kills::died_at_any_write", job_kills::died_at_any_write),
+    ("job_kills::killed_while_a_job_runs", job_kills::killed_while_a_job_runs),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
 ];
 

@@ -6,6 +6,7 @@ use super::story::{is_prompt, last_prompt};
 use crate::event::Control;
 use crate::ids::{CallId, ModelId};
 use crate::inbox::Inbound;
+use crate::job::JobRecord;
 use crate::message::{Block, Message};
 use crate::question::Question;
 use crate::text;
@@ -113,6 +114,9 @@ pub struct Boundary {
     /// What was asked and not decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// Jobs whose end was not reported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
 }

@@ -218,6 +218,7 @@ proptest! {
             at: Timestamp(0),
             inbox: Vec::new(),
             questions: Vec::new(),
+            jobs: Vec::new(),
             control: None,
         };
         let after = boundary.view();

@@ -6,6 +6,7 @@ use crate::context::{Boundary, Elision, Saved, StageName, Story};
 use crate::event::{AgentPath, Control};
 use crate::ids::{BlobRef, CallId, InboundId, ModelId, QuestionId, SessionId};
 use crate::inbox::Inbound;
+use crate::job::JobRecord;
 use crate::ledger::{Charge, Front, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
@@ -81,6 +82,10 @@ pub enum Entry {
         result: Block,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<Seen>,
+    },
+    /// What the call started goes on in the background. It does until an item of the inbox is its notice.
+    Detached {
+        job: Box<JobRecord>,
     },
     Decided {
         call: CallId,

@@ -63,6 +63,7 @@ fn boundary(session: &SessionRecord) -> Entry {
         at: AT,
         inbox: session.inbox.clone(),
         questions: session.questions.clone(),
+        jobs: session.jobs.clone(),
         control: session.control.clone(),
     }))
 }

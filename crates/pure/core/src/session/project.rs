@@ -6,7 +6,8 @@ use super::pending_calls::Pending;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::event::Control;
 use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};
-use crate::inbox::Inbound;
+use crate::inbox::{Inbound, InboundSource};
+use crate::job::JobRecord;
 use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::prompt_texts;
@@ -47,6 +48,8 @@ pub struct SessionRecord {
     pub inbox: Vec<Inbound>,
     /// What was asked and not decided.
     pub questions: Vec<Question>,
+    /// Jobs whose end was not reported.
+    pub jobs: Vec<JobRecord>,
     /// Mode, model and thinking, if they were changed since the session began.
     pub control: Option<Control>,
     /// The agents that it started, as far as the log knows.
@@ -154,6 +157,7 @@ impl SessionRecord {
             Entry::Control(control) => self.control = Some(control),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
+            Entry::Detached { job } => self.jobs.push(*job),
             Entry::CallFinished { result, seen } => self.finished(result, seen),
             Entry::Decided { call, question, verdict, input, .. } => {
                 self.decided(&call, question.as_ref());
@@ -250,6 +254,9 @@ impl SessionRecord {
     }
 
     fn arrived(&mut self, item: Inbound) {
+        if let InboundSource::Job { id } = &item.source {
+            self.jobs.retain(|job| job.id.as_str() != id);
+        }
         if self.inbox.iter().all(|had| had.id != item.id) {
             self.inbox.push(item);
         }
@@ -408,6 +415,7 @@ impl SessionRecord {
         self.seen = boundary.seen;
         self.inbox = boundary.inbox;
         self.questions = boundary.questions;
+        self.jobs = boundary.jobs;
         self.control = boundary.control;
         self.begun = vec![None; usize::try_from(self.turns).unwrap_or_default()];
     }

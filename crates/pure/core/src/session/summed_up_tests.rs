@@ -29,6 +29,7 @@ fn what_was_summed_up_is_not_rewound() {
         at: AT,
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     };
     let log = [log, vec![Entry::Boundary(Box::new(boundary)), prompt("p5"), end()]].concat();

@@ -123,6 +123,7 @@ fn summed_up() -> Vec<Entry> {
                 "The first of the queue",
             )],
             questions: vec![question("q-1", "toolu_00", "touch old")],
+            jobs: Vec::new(),
             control: Some(control),
         })),
         Entry::Withdrawn { inbound: vec![], questions: vec!["q-1".into()] },

@@ -6,6 +6,7 @@ use ostler_core::context::{
 use ostler_core::event::{AgentPath, Control};
 use ostler_core::ids::{CallId, ModelId, SessionId};
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
+use ostler_core::job::{JobKind, JobRecord};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Block, Image, Message, ResultPart};
 use ostler_core::model::Thinking;
@@ -173,6 +174,7 @@ fn boundary() -> Entry {
         at: Timestamp(5),
         inbox: Vec::new(),
         questions: Vec::new(),
+        jobs: Vec::new(),
         control: None,
     }))
 }
@@ -262,6 +264,18 @@ fn ends() -> Vec<Entry> {
             cost: SnapshotCost { ms: 1, files: 2, bytes: 3 },
             only: vec!["/ws/a".into(), "/ws/b c".into()],
         },
+        Entry::Detached {
+            job: Box::new(JobRecord {
+                id: "b1".into(),
+                kind: JobKind::Command,
+                call: call(1),
+                label: "Serve \u{1f9f9}".into(),
+                output: Some("/h/jobs/s/b1/output.txt".into()),
+                at: Timestamp(3),
+                limit_ms: Some(300_000),
+                kept: true,
+            }),
+        },
         Entry::Rewound { turn: 3, at: Timestamp(7) },
         Entry::RewindUndone { at: Timestamp(8) },
         Entry::Agent(Box::new(AgentRecord {
@@ -321,13 +335,14 @@ fn kind(entry: &Entry) -> usize {
         Entry::Withdrawn { .. } => 20,
         Entry::Control(_) => 21,
         Entry::Agent(_) => 22,
+        Entry::Detached { .. } => 23,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=22).collect());
+    assert_eq!(kinds, (0..=23).collect());
 }
 
 /// The one file below the home whose name ends so.

@@ -439,6 +439,12 @@ impl Drop for Unkept {
 }
 
 impl Told {
+    /// The command changed something, as far as snapshots tell.
+    pub fn has_changes(&self) -> bool {
+        let changed = self.detail.as_ref().and_then(|detail| detail["changed"].as_u64());
+        changed.is_some_and(|changed| changed > 0)
+    }
+
     /// The cost goes to whoever reads the events; the model learns only what went wrong.
     pub fn told(self, mut output: ToolOutput) -> ToolOutput {
         if let (Some(undo), Some(Value::Object(detail))) = (self.detail, &mut output.detail) {

@@ -17,6 +17,12 @@ use ostler_profile::{Access, Environment};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use std::io::IsTerminal;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long jobs are waited for after a result.
+const PATIENCE_WITH_JOBS: Duration = Duration::from_secs(5);
+/// Turns that begin with the end of a job: the model can start another job in each of them.
+const MOST_REPORTS: usize = 100;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Timestamp(ostler::now_ms());
@@ -68,7 +74,8 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
                 }
             }
         };
-        let code = code.await;
+        let code = reports(code.await, &session, output.as_mut(), &mut signals).await;
+        output.done()?;
         session.close("other").await.iter().for_each(|envelope| exit::warn_of(&envelope.event));
         host.close().await;
         if args.verbose && args.output_format == Format::Text {
@@ -87,7 +94,9 @@ fn output(session: &Session, args: &RunArgs, source: &str, began: Timestamp) -> 
             Box::new(ScreenOutput { screen: Screen::new(), verbose })
         }
         Format::Text => Box::new(TextOutput { sink, verbose }),
-        Format::Json => Box::new(JsonOutput { frames: Frames::new(facts(), ids, began), sink }),
+        Format::Json => {
+            Box::new(JsonOutput { frames: Frames::new(facts(), ids, began), sink, result: None })
+        }
         Format::StreamJson => {
             let lines = StreamJson::new(facts(), ids, began, args.include_partial_messages);
             Box::new(StreamJsonOutput { lines, sink })
@@ -148,6 +157,29 @@ async fn turn(
             }
         }
     }
+}
+
+/// Background jobs that end soon are told to the model, a turn each. What runs longer ends with the session.
+async fn reports(
+    first: Result<Code>,
+    session: &Session,
+    output: &mut dyn Output,
+    signals: &mut Signals,
+) -> Result<Code> {
+    let mut last = first?;
+    for _ in 0..MOST_REPORTS {
+        if last != Code::Done || !(session.has_running_jobs() || session.has_report()) {
+            break;
+        }
+        tokio::select! {
+            biased;
+            caught = signals.next() => return Ok(caught),
+            () = session.report_due() => {}
+            () = tokio::time::sleep(PATIENCE_WITH_JOBS) => break,
+        }
+        last = turn(session, session.run_reports()?, output, signals).await?;
+    }
+    Ok(last)
 }
 
 fn code(finished: &Finished, stopped_by: Option<Code>) -> Code {

@@ -11,6 +11,7 @@ mod events;
 mod first_run;
 mod headless;
 mod hooks;
+mod jobs;
 mod line_output;
 mod lines;
 mod local;
@@ -44,6 +45,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Jobs(args)) => jobs::run(&environment, &args.command),
         Some(Command::Undo(args)) => undo::run(&environment, &args),
         Some(Command::Rewind(args)) => rewind::run(&environment, &args),
         Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),

@@ -81,7 +81,15 @@ impl<'a> Repl<'a> {
             signals.forget();
             let line = match next.take() {
                 Some(line) => line,
-                None => match self.typing.prompt(signals).await? {
+                None => match self.typing.prompt(&self.conversation.session, signals).await? {
+                    Typed::Report => {
+                        self.output.begin("");
+                        let driver = self.conversation.session.run_reports()?;
+                        match self.turn(driver, signals).await? {
+                            Some(code) => return Ok(code),
+                            None => continue,
+                        }
+                    }
                     Typed::Line(Some(line)) => line,
                     Typed::Line(None) => return say("").map(|()| Code::Done),
                     Typed::Signal(Code::Interrupted)
@@ -232,7 +240,7 @@ impl<'a> Repl<'a> {
                 // A mistake in a command does not end the turn.
                 Err(error) => warn(&format!("{error:#}")),
             },
-            Typed::Line(None) | Typed::Over => {}
+            Typed::Line(None) | Typed::Over | Typed::Report => {}
         }
         Ok(None)
     }

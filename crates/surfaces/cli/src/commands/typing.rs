@@ -4,14 +4,16 @@ use super::lines::Lines;
 use super::signals::Signals;
 use super::{answer, question};
 use crate::exit::Code;
-use crate::output::say;
+use crate::output::{say, write};
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Driver, Envelope, Event, Question, QuestionId, Reply};
+use ostler::{Driver, Envelope, Event, Question, QuestionId, Reply, Session};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
+/// Stands before what is typed while no turn runs.
+const PROMPT: &str = "> ";
 /// So much is held back while a line is typed; then the session waits for the person.
 const MOST_HELD: usize = 10_000;
 
@@ -28,6 +30,8 @@ pub enum Typed {
     /// What was asked needs no answer any more.
     Over,
     Signal(Code),
+    /// The end of a job starts a turn.
+    Report,
 }
 
 /// What became of a question.
@@ -48,12 +52,27 @@ impl Typing {
         self.held.pop_front()
     }
 
-    /// Reads a prompt while no turn runs.
-    pub async fn prompt(&mut self, signals: &mut Signals) -> Result<Typed> {
+    /// Reads a prompt while no turn runs. The end of a job comes first, unless somebody is typing.
+    pub async fn prompt(&mut self, session: &Session, signals: &mut Signals) -> Result<Typed> {
+        if session.has_report() {
+            return Ok(Typed::Report);
+        }
+        let waits_for_jobs = session.has_running_jobs();
+        if waits_for_jobs && self.lines.are_typed() {
+            write(PROMPT)?;
+            tokio::select! {
+                biased;
+                caught = signals.next() => return Ok(Typed::Signal(caught)),
+                () = self.lines.key_typed() => write("\r")?,
+                () = session.report_due() => return say("").map(|()| Typed::Report),
+            }
+        }
+        let reads_pipe = !self.lines.are_typed();
         Ok(tokio::select! {
             biased;
             caught = signals.next() => Typed::Signal(caught),
-            line = self.lines.next_prompt("> ") => Typed::Line(line?),
+            () = session.report_due(), if waits_for_jobs && reads_pipe => Typed::Report,
+            line = self.lines.next_prompt(PROMPT) => Typed::Line(line?),
         })
     }
 
@@ -72,6 +91,7 @@ impl Typing {
                 Typed::Line(answer) => answer,
                 Typed::Over => return say("").map(|()| Answer::Over),
                 Typed::Signal(caught) => return say("").map(|()| Answer::Signal(caught)),
+                Typed::Report => continue,
             };
             if !self.lines.are_echoed() || answer.is_none() {
                 say("")?;

@@ -9,6 +9,8 @@ use ostler_sdk::{Frames, line};
 pub struct JsonOutput<S> {
     pub frames: Frames,
     pub sink: S,
+    /// Of the last turn, until there is none more.
+    pub result: Option<String>,
 }
 
 impl<S: Sink> Output for JsonOutput<S> {
@@ -22,7 +24,8 @@ impl<S: Sink> Output for JsonOutput<S> {
             Event::Finished(finished) => {
                 let mut result = self.frames.result(finished, envelope.at);
                 result["requests"] = self.frames.requests().into();
-                self.sink.print(&line(&result))?;
+                // A job that ends later leads to another turn, and the last one counts.
+                self.result = Some(line(&result));
             }
             // There is no place for these in the one object.
             Event::Notice { level: Level::Warning, notice } => {
@@ -32,6 +35,10 @@ impl<S: Sink> Output for JsonOutput<S> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn done(&mut self) -> Result<()> {
+        Ok(self.result.take().map_or(Ok(()), |result| self.sink.print(&result))?)
     }
 
     fn local(&mut self, text: &str) -> Result<()> {

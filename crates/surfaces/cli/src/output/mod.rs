@@ -21,6 +21,10 @@ pub trait Output {
     fn event(&mut self, envelope: &Envelope) -> Result<()>;
     /// What we answer by ourselves, without a turn.
     fn local(&mut self, text: &str) -> Result<()>;
+    /// No turn follows.
+    fn done(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A line on standard output.

@@ -66,6 +66,7 @@ fn played(envelopes: &[Envelope], make: impl FnOnce(Page) -> Box<dyn Output>) ->
     let page = Page::default();
     let mut output = make(page.clone());
     envelopes.iter().for_each(|envelope| output.event(envelope).unwrap());
+    output.done().unwrap();
     page.0.take()
 }
 
@@ -79,7 +80,7 @@ fn every_situation_in_every_format() {
             Box::new(ScreenOutput { screen: Screen::on(sink, Paint::none()), verbose: false })
         });
         let json = played(&envelopes, |sink| {
-            Box::new(JsonOutput { frames: Frames::new(facts(), ids(), began), sink })
+            Box::new(JsonOutput { frames: Frames::new(facts(), ids(), began), sink, result: None })
         });
         let lines = played(&envelopes, |sink| {
             let lines = StreamJson::new(facts(), ids(), began, false);

@@ -119,6 +119,8 @@ fn stream_json_tells_everything_in_order() {
             "TaskCreate",
             "TaskGet",
             "TaskList",
+            "TaskOutput",
+            "TaskStop",
             "TaskUpdate",
             "TodoWrite",
             "Write",
@@ -315,7 +317,7 @@ fn tools_can_be_chosen() {
     assert_eq!(
         names(&[
             "--disallowedTools",
-            "Agent,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
+            "Agent,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate"
         ])
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]

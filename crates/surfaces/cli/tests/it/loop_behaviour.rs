@@ -3,6 +3,7 @@
 //!
 //! `UPDATE_DOCS=1 cargo test -p ostler-cli loop_behaviour` writes the file again.
 
+mod background;
 mod better;
 mod context;
 mod http;
@@ -46,6 +47,7 @@ fn sections() -> Vec<Section> {
         Section { title: "Context and compaction", rows: context::rows() },
         Section { title: "Limits", rows: limits::rows() },
         Section { title: "Signals and sessions", rows: sessions::rows() },
+        Section { title: "Background jobs", rows: background::rows() },
     ]
 }
 

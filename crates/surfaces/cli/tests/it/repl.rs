@@ -2,6 +2,7 @@
 
 mod approvals;
 mod commands;
+mod jobs;
 mod questions;
 mod stopping;
 mod typing;

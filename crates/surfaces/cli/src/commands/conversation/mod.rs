@@ -5,7 +5,9 @@ mod slash;
 
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::{Attendance, Envelope, Host, Plan, Session, SessionChoice, SessionOptions};
+use ostler::{
+    Attendance, Envelope, Host, InboundSource, Plan, Session, SessionChoice, SessionOptions,
+};
 use ostler_profile::Environment;
 use std::sync::Arc;
 
@@ -61,7 +63,14 @@ impl<'a> Conversation<'a> {
 
     /// What a resumed session was about to do; its plan, if that is unfinished.
     pub fn announce(&self) -> (Vec<String>, Option<Arc<Plan>>) {
-        let (queued, mut lines) = (self.session.queued(), Vec::new());
+        let (mut queued, mut lines) = (self.session.queued(), Vec::new());
+        let jobs = queued.extract_if(.., |item| matches!(item.source, InboundSource::Job { .. }));
+        let ended = jobs.count();
+        if ended > 0 {
+            lines.push(format!(
+                "background jobs that ended since: {ended}; the model is told with the next prompt"
+            ));
+        }
         if !queued.is_empty() {
             lines.push(format!("still queued from last time ({}); /queue runs it:", queued.len()));
             lines.extend(queued.iter().map(|item| format!("  {}", visible(&item.text))));

@@ -2,7 +2,7 @@
 
 use super::Conversation;
 use crate::args::{Args, Command};
-use crate::commands::{self, cost, local, rewind, sessions, skills, undo};
+use crate::commands::{self, cost, jobs, local, rewind, sessions, skills, undo};
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
@@ -22,6 +22,8 @@ const HELP: &str = "\
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
+/jobs [stop ID]   list the background jobs, or stop one
+/background       move the running command to the background (while the agent works)
 /permissions      list the rules in effect
 /memory [WORDS]   list or search memories
 /skills           list the skills
@@ -91,7 +93,11 @@ impl Conversation<'_> {
             "" => return Ok(Vec::new()),
             "/queue" => self.session.send(Input::Prompt(Prompt::typed(rest)))?,
             "/compact" => self.session.send(Input::Compact { focus: focus(rest) })?,
-            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" => {
+            "/background" => {
+                self.session.send(Input::Background { call: None })?;
+                return Ok(Vec::new());
+            }
+            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" | "/jobs" => {
                 return self.looked_up(command, rest).map(Option::unwrap_or_default);
             }
             _ if command.starts_with('/') => {
@@ -125,11 +131,26 @@ impl Conversation<'_> {
             "/skills" => skills::table(&self.session.skills()),
             "/cost" => self.cost()?,
             "/context" => local::table(&self.session.context()),
+            "/jobs" => self.jobs(rest)?,
+            "/background" => {
+                vec!["No command is running. Enter it while the agent works.".to_owned()]
+            }
             "/mode" => vec![self.mode(rest)?],
             "/model" => vec![self.model(rest)?],
             "/add-dir" => self.add_directory(rest)?,
             _ => return Ok(None),
         }))
+    }
+
+    fn jobs(&self, rest: &str) -> Result<Vec<String>> {
+        match rest.split_once(char::is_whitespace) {
+            None if rest.is_empty() => Ok(jobs::table(&self.session.jobs())),
+            Some(("stop", id)) => {
+                self.session.send(Input::StopJob(id.trim().into()))?;
+                Ok(vec![format!("stopping {}", visible(id.trim()))])
+            }
+            _ => bail!("use /jobs, or /jobs stop ID"),
+        }
     }
 
     fn mode(&self, name: &str) -> Result<String> {

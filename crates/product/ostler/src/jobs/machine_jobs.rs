@@ -1,0 +1,76 @@
+//! The jobs of all sessions on this machine, as any terminal sees them.
+
+use crate::error::Error;
+use ostler_core::job::JobView;
+use ostler_store::{FoundJob, found_jobs, process_mark};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between SIGTERM and SIGKILL, and until a killed job must be gone.
+const GRACE: Duration = Duration::from_secs(2);
+const GONE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A job of some session.
+#[derive(Clone, Debug, Serialize)]
+pub struct MachineJob {
+    #[serde(flatten)]
+    pub view: JobView,
+    pub session: String,
+    pub cwd: PathBuf,
+    #[serde(skip)]
+    found: FoundJob,
+}
+
+/// All of them, oldest first; with `session` those of one.
+pub fn machine_jobs(home: &Path, session: Option<&str>) -> Vec<MachineJob> {
+    let of_session =
+        |job: &FoundJob| session.is_none_or(|id| job.description.session.as_str().starts_with(id));
+    let jobs = found_jobs(home).into_iter().filter(of_session);
+    jobs.map(|found| MachineJob {
+        view: found.view(),
+        session: found.description.session.to_string(),
+        cwd: found.description.cwd.clone(),
+        found,
+    })
+    .collect()
+}
+
+impl MachineJob {
+    pub fn output(&self) -> PathBuf {
+        self.found.output()
+    }
+}
+
+/// Ends a job and waits until it is gone. False: it had ended.
+///
+/// # Errors
+/// If it does not end, or its process cannot be told from another one.
+pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
+    if !job.found.runs() {
+        return Ok(false);
+    }
+    let id = &job.view.record.id;
+    let wrong = |why: String| Error::Jobs(format!("cannot stop {id}: {why}"));
+    let process = job.found.description.process.ok_or_else(|| wrong("it has no process".into()))?;
+    job.found.mark_stopped().map_err(|error| wrong(error.to_string()))?;
+    let is_same = || process_mark(process.pid) == Some(process);
+    for (signal, patience) in
+        [(ostler_exec::GroupSignal::Terminate, GRACE), (ostler_exec::GroupSignal::Kill, GONE)]
+    {
+        // The number may have been given to another process meanwhile.
+        if is_same() {
+            ostler_exec::signal_group(process.pid, signal)
+                .map_err(|error| wrong(error.to_string()))?;
+        }
+        let until = Instant::now() + patience;
+        while Instant::now() < until {
+            if !job.found.runs() {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    Err(wrong("it does not end".into()))
+}

@@ -1,0 +1,35 @@
+//! The background jobs of sessions: the table of a session, and what `ostler jobs` sees of all of them.
+//!
+//! Invariants
+//! - **Whether a job runs is what the system says**: the exit that the supervisor reported, or the lock that a living
+//!   process holds. Nothing is believed of a process number.
+//! - **One notice per job.** The item of the inbox is the record of the end; a job without one is reported when its session
+//!   is opened again.
+//! - **Jobs die with the process**, and with their session.
+//!
+//! A kind of job is whatever implements [`JobWork`](ostler_core::ports::JobWork).
+
+mod machine_jobs;
+mod table;
+
+pub use machine_jobs::{MachineJob, machine_jobs, stop_machine_job};
+pub(crate) use table::JobTable;
+
+use std::time::Duration;
+
+/// What background jobs may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobOptions {
+    /// How long a job runs if its call does not say.
+    pub limit: Duration,
+    /// How many run at the same time.
+    pub most: usize,
+    /// The end of a job starts a turn if none runs. Otherwise the model is told with the next prompt.
+    pub start_turns: bool,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        JobOptions { limit: Duration::from_secs(300), most: 16, start_turns: false }
+    }
+}

@@ -1,0 +1,308 @@
+//! The jobs of one session.
+
+use super::JobOptions;
+use crate::plain_threads::CHORES;
+use crate::session_events::SessionEvents;
+use crate::system::{SystemClock, SystemIds, new_uuid};
+use ostler_core::event::Event;
+use ostler_core::ids::{CallId, IdSource, InboundId, JobId, SessionId};
+use ostler_core::inbox::{Delivery, Inbound, InboundSource};
+use ostler_core::job::{self, JobEnd, JobRecord, JobStatus, JobView};
+use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, Recorder};
+use ostler_core::session::Entry;
+use ostler_core::time::Clock;
+use ostler_engine::Journal;
+use ostler_store::{JobFolder, JobFolders, process_mark, prune_jobs};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+/// Once a process.
+static PRUNING: Once = Once::new();
+
+/// Jobs that ended and can still be read by name.
+const ENDED: usize = 32;
+/// Hexadecimal digits of a job's name.
+const NAME: usize = 6;
+/// Bytes of an output, enough for a notice.
+const NEWEST: u64 = 4 * job::PREVIEW as u64;
+
+pub(crate) struct JobTable {
+    journal: Journal,
+    events: Arc<SessionEvents>,
+    options: JobOptions,
+    cwd: PathBuf,
+    place: TablePlace,
+    state: Mutex<TableState>,
+    /// Counts what a person wanted moved to the background; none: every call.
+    wishes: watch::Sender<(u64, Option<CallId>)>,
+    /// Counts ends.
+    ends: watch::Sender<u64>,
+}
+
+/// Where the outputs go.
+enum TablePlace {
+    Home(JobFolders),
+    /// A session that leaves nothing behind has a directory while it needs one.
+    Temporary {
+        session: SessionId,
+        folder: OnceLock<Option<TempDir>>,
+    },
+}
+
+#[derive(Default)]
+struct TableState {
+    /// Oldest first.
+    jobs: Vec<Job>,
+    closed: bool,
+}
+
+struct Job {
+    record: JobRecord,
+    work: Arc<dyn JobWork>,
+    end: Option<JobEnd>,
+    over: watch::Sender<bool>,
+    /// Held while it runs.
+    folder: Option<JobFolder>,
+}
+
+impl Job {
+    fn view(&self) -> JobView {
+        JobView { record: self.record.clone(), end: self.end.clone() }
+    }
+}
+
+impl JobTable {
+    /// Reports what an earlier process left running.
+    pub(crate) fn open(
+        home: Option<&Path>,
+        cwd: &Path,
+        options: JobOptions,
+        journal: Journal,
+        events: Arc<SessionEvents>,
+    ) -> Arc<Self> {
+        if let Some(home) = home.map(Path::to_owned) {
+            PRUNING.call_once(|| CHORES.run(move || prune_jobs(&home)));
+        }
+        let session = journal.log().id().clone();
+        let home = home.and_then(|home| JobFolders::of(home, &session));
+        let place = match home {
+            Some(folders) => TablePlace::Home(folders),
+            None => TablePlace::Temporary { session, folder: OnceLock::new() },
+        };
+        let (state, wishes) = (Mutex::default(), watch::Sender::new((0, None)));
+        let (cwd, ends) = (cwd.to_owned(), watch::Sender::new(0));
+        let table = JobTable { journal, events, options, cwd, place, state, wishes, ends };
+        for job in table.journal.jobs() {
+            let seen = table.folders().and_then(|folders| folders.end(&job.id));
+            let output = job.output.as_deref().map(newest).unwrap_or_default();
+            table.report(&job, &seen.unwrap_or_else(JobEnd::died), &output);
+        }
+        Arc::new(table)
+    }
+
+    fn folders(&self) -> Option<JobFolders> {
+        match &self.place {
+            TablePlace::Home(folders) => Some(folders.clone()),
+            TablePlace::Temporary { session, folder } => {
+                let make =
+                    || tempfile::Builder::new().prefix("ostler-jobs-").tempdir_in("/tmp").ok();
+                let folder = folder.get_or_init(make).as_ref()?;
+                Some(JobFolders::at(&folder.path().join("jobs"), session))
+            }
+        }
+    }
+
+    /// Something runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state().jobs.iter().any(|job| job.end.is_none())
+    }
+
+    /// Comes back with the next end of a job, from when it was called.
+    pub(crate) fn next_end(&self) -> BoxFuture<'static, ()> {
+        let mut ends = self.ends.subscribe();
+        Box::pin(async move {
+            let _ = ends.changed().await;
+        })
+    }
+
+    /// The calls that run commands, or one of them, go on in the background. False: no call heard it.
+    pub(crate) fn move_calls(&self, call: Option<CallId>) -> bool {
+        // Whoever hears it stops listening.
+        let is_heard = self.wishes.receiver_count() > 0;
+        self.wishes.send_modify(|(count, which)| {
+            *count += 1;
+            *which = call;
+        });
+        is_heard
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.room(&self.state()).is_err()
+    }
+
+    /// What runs is reported as ended, and nothing new begins. The processes are the caller's to end.
+    pub(crate) fn close(&self) {
+        let running: Vec<JobId> = {
+            let mut state = self.state();
+            state.closed = true;
+            let running = state.jobs.iter().filter(|job| job.end.is_none());
+            running.map(|job| job.record.id.clone()).collect()
+        };
+        for id in running {
+            self.end(&id, JobEnd::closed());
+        }
+    }
+
+    fn room(&self, state: &TableState) -> Result<(), String> {
+        let running = state.jobs.iter().filter(|job| job.end.is_none()).count();
+        match (state.closed, running < self.options.most) {
+            (true, _) => Err("the session is closed".to_owned()),
+            (false, true) => Ok(()),
+            (false, false) => Err(format!(
+                "{running} background jobs run already, which is the limit; wait for one to end, or stop one with TaskStop"
+            )),
+        }
+    }
+
+    /// The one record of the end. What the log refuses now is reported when the session is opened again.
+    fn report(&self, job: &JobRecord, end: &JobEnd, output: &str) {
+        let item = Inbound {
+            id: InboundId::new(SystemIds.uuid()),
+            source: InboundSource::Job { id: job.id.to_string() },
+            when: Delivery::NextBoundary,
+            body: job::notice(job, end, output),
+            at: SystemClock.now(),
+        };
+        let queued = item.queued();
+        if self.journal.inbox().arrive(item).is_ok() {
+            self.events.emit(Event::Queued(queued));
+        }
+        self.ends.send_modify(|count| *count += 1);
+        self.events.wake_driver();
+    }
+
+    fn work(&self, id: &JobId) -> Option<Arc<dyn JobWork>> {
+        let state = self.state();
+        state.jobs.iter().find(|job| job.record.id == *id).map(|job| Arc::clone(&job.work))
+    }
+
+    fn state(&self) -> MutexGuard<'_, TableState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Jobs for JobTable {
+    fn reserve(&self) -> Result<JobPlace, String> {
+        self.room(&self.state())?;
+        let name = new_uuid().replace('-', "");
+        let id = JobId::new(format!("b{}", name.get(..NAME).unwrap_or(&name)));
+        let folders = self.folders().ok_or("no directory for its output could be made in /tmp")?;
+        let output = folders.reserve(&id).map_err(|error| error.to_string())?;
+        Ok(JobPlace { id, output, at: SystemClock.now(), limit: self.options.limit, kept: false })
+    }
+
+    fn begin(&self, record: JobRecord, work: Arc<dyn JobWork>) -> Result<(), String> {
+        let folders = self.folders().ok_or("it has no directory")?;
+        let process = work.pid().and_then(process_mark);
+        let mut state = self.state();
+        self.room(&state)?;
+        let folder =
+            folders.begin(&record, &self.cwd, process).map_err(|error| error.to_string())?;
+        let entry = Entry::Detached { job: Box::new(record.clone()) };
+        self.journal.record(entry).map_err(|error| error.to_string())?;
+        let ended = state.jobs.iter().filter(|job| job.end.is_some()).count();
+        if ended > ENDED {
+            let oldest = state.jobs.iter().position(|job| job.end.is_some());
+            oldest.map(|oldest| state.jobs.remove(oldest));
+        }
+        let (over, folder) = (watch::Sender::new(false), Some(folder));
+        state.jobs.push(Job { record, work, end: None, over, folder });
+        Ok(())
+    }
+
+    fn end(&self, id: &JobId, mut end: JobEnd) {
+        let Some(work) = self.work(id) else { return };
+        let output = work.newest();
+        let (record, folder) = {
+            let mut state = self.state();
+            let open = |job: &&mut Job| job.record.id == *id && job.end.is_none();
+            let Some(job) = state.jobs.iter_mut().find(open) else { return };
+            let folder = job.folder.take();
+            if folder.as_ref().is_some_and(JobFolder::is_stopped) && end.status == JobStatus::Failed
+            {
+                let words = format!("was stopped with `ostler jobs stop` ({})", end.words);
+                end = JobEnd { status: JobStatus::Stopped, words, ..end };
+            }
+            // Before the log says so: whoever finds no notice there finds the end here.
+            if let Some(folder) = &folder {
+                let _ = folder.finish(&end);
+            }
+            job.end = Some(end.clone());
+            (job.record.clone(), folder)
+        };
+        self.report(&record, &end, &output);
+        drop(folder);
+        if let Some(job) = self.state().jobs.iter().find(|job| job.record.id == *id) {
+            job.over.send_replace(true);
+        }
+    }
+
+    fn moved(&self, call: &CallId) -> BoxFuture<'static, ()> {
+        let (mut wishes, call) = (self.wishes.subscribe(), call.clone());
+        Box::pin(async move {
+            let is_meant =
+                |which: &Option<CallId>| which.as_ref().is_none_or(|which| *which == call);
+            while wishes.changed().await.is_ok() {
+                if is_meant(&wishes.borrow_and_update().1) {
+                    return;
+                }
+            }
+            std::future::pending().await
+        })
+    }
+
+    fn list(&self) -> Vec<JobView> {
+        self.state().jobs.iter().map(Job::view).collect()
+    }
+
+    fn new_output(&self, id: &JobId) -> Option<String> {
+        Some(self.work(id)?.new_output())
+    }
+
+    fn ended(&self, id: &JobId) -> BoxFuture<'static, ()> {
+        let state = self.state();
+        let over =
+            state.jobs.iter().find(|job| job.record.id == *id).map(|job| job.over.subscribe());
+        Box::pin(async move {
+            if let Some(mut over) = over {
+                // An error says that it is not even listed any more.
+                let _ = over.wait_for(|over| *over).await;
+            }
+        })
+    }
+
+    fn stop(&self, id: &JobId) -> bool {
+        let work = {
+            let state = self.state();
+            let running = |job: &&Job| job.record.id == *id && job.end.is_none();
+            state.jobs.iter().find(running).map(|job| Arc::clone(&job.work))
+        };
+        work.map(|work| work.stop()).is_some()
+    }
+}
+
+/// The end of an output that another process wrote.
+fn newest(path: &Path) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let file = std::fs::File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(NEWEST);
+        let mut bytes = vec![0; usize::try_from(NEWEST).unwrap_or(0)];
+        let length = file.read_at(&mut bytes, start)?;
+        bytes.truncate(length);
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,99 @@
+//! A session and its background jobs.
+
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::input::{InputReceipt, InputRefused, Prompt};
+use crate::jobs::JobTable;
+use crate::session::{Session, Work};
+use ostler_core::ids::{CallId, JobId};
+use ostler_core::inbox::Inbound;
+use ostler_core::job::JobView;
+use ostler_core::ports::Jobs;
+use std::sync::Arc;
+
+impl Session {
+    /// The jobs that run and those that ended last, oldest first.
+    pub fn jobs(&self) -> Vec<JobView> {
+        self.job_table().map(|jobs| jobs.list()).unwrap_or_default()
+    }
+
+    /// Some job runs.
+    pub fn has_running_jobs(&self) -> bool {
+        self.job_table().is_some_and(|jobs| jobs.is_busy())
+    }
+
+    /// The end of a job waits to start a turn, and none runs.
+    pub fn has_report(&self) -> bool {
+        let shared = self.shared();
+        self.starts_turns() && shared.queue.may_start_unasked() && shared.agent.inbox().has_report()
+    }
+
+    /// Comes back when the end of a job can start a turn: drive the session then. Without the option
+    /// [`start_turns`](crate::JobOptions::start_turns) it never does.
+    pub async fn report_due(&self) {
+        let Some(jobs) = self.job_table().cloned().filter(|_| self.starts_turns()) else {
+            return std::future::pending().await;
+        };
+        loop {
+            let next = jobs.next_end();
+            if self.has_report() {
+                return;
+            }
+            next.await;
+        }
+    }
+
+    /// Tells the model of jobs that ended, and drives the session until nothing is left to do.
+    ///
+    /// # Errors
+    /// If somebody drives it already.
+    pub fn run_reports(&self) -> Result<Driver, Error> {
+        self.driver(true)
+    }
+
+    /// Takes the next work from the queue, if something may start.
+    pub(crate) fn next_work(&self) -> Option<Work> {
+        let inbox = self.shared().agent.inbox();
+        let begin = |item: Inbound| Work::Prompt(Prompt::queued(item.body), vec![item.id]);
+        let queue = &self.shared().queue;
+        let reports = || self.starts_turns().then(|| inbox.next_report()).flatten();
+        let asked = queue.take(|| inbox.next_prompt().map(begin));
+        asked.or_else(|| queue.take_unasked(|| reports().map(begin)))
+    }
+
+    /// What runs is reported as ended; the processes end with the commands of the session.
+    pub(crate) fn close_jobs(&self) {
+        if let Some(jobs) = self.job_table() {
+            jobs.close();
+        }
+    }
+
+    fn starts_turns(&self) -> bool {
+        self.shared().origin.1.jobs.start_turns
+    }
+
+    pub(crate) fn move_to_background(
+        &self,
+        call: Option<CallId>,
+    ) -> Result<InputReceipt, InputRefused> {
+        let jobs = self.job_table().ok_or(InputRefused::NothingToMove)?;
+        if jobs.is_full() {
+            return Err(InputRefused::TooManyJobs);
+        }
+        match jobs.move_calls(call) {
+            true => Ok(InputReceipt::Done),
+            false => Err(InputRefused::NothingToMove),
+        }
+    }
+
+    pub(crate) fn stop_job(&self, id: &JobId) -> Result<InputReceipt, InputRefused> {
+        match self.job_table().is_some_and(|jobs| jobs.stop(id)) {
+            true => Ok(InputReceipt::Done),
+            false => Err(InputRefused::NoSuchJob),
+        }
+    }
+
+    fn job_table(&self) -> Option<&Arc<JobTable>> {
+        self.shared().parts.jobs.get()
+    }
+}

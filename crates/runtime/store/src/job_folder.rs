@@ -1,0 +1,307 @@
+//! `<home>/jobs/<session>/<job>/`: what a job is, what it wrote, how it ended, and whether it runs.
+//!
+//! Whoever runs a job holds the kernel's lock on its `lock` file. The kernel drops it with the process, so a job runs
+//! exactly if the lock is held; a process number alone would say nothing after a restart.
+
+use crate::files::{io_error, private_folder};
+use crate::layout::is_file_name;
+use ostler_core::ids::{JobId, SessionId};
+use ostler_core::job::{JobEnd, JobRecord, JobView};
+use ostler_core::ports::StoreError;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const OUTPUT: &str = "output.txt";
+const LOCK: &str = "lock";
+const DESCRIPTION: &str = "job.json";
+const STATUS: &str = "status.json";
+/// Somebody asked for its end from outside.
+const STOP: &str = "stop";
+/// Folders of jobs that ended longer ago are removed.
+const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Folders looked at, of sessions and of jobs of each.
+const MOST: usize = 10_000;
+/// A description is a few hundred bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// The jobs of one session.
+#[derive(Clone, Debug)]
+pub struct JobFolders {
+    root: PathBuf,
+    session: SessionId,
+}
+
+/// What others need to know of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDescription {
+    pub session: SessionId,
+    pub cwd: PathBuf,
+    #[serde(flatten)]
+    pub job: JobRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessMark>,
+}
+
+/// A process and when it started, in ticks since the machine did: a number that was given to another one is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessMark {
+    pub pid: i32,
+    pub started: u64,
+}
+
+/// A job of any session, as its folder tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundJob {
+    pub folder: PathBuf,
+    pub description: JobDescription,
+    /// None: it runs.
+    pub end: Option<JobEnd>,
+}
+
+/// The folder of a job that this process runs.
+#[derive(Debug)]
+pub struct JobFolder {
+    path: PathBuf,
+    /// Of no use but to be held.
+    _lock: File,
+}
+
+impl JobFolders {
+    /// None for a session whose name could not be that of a directory.
+    pub fn of(home: &Path, session: &SessionId) -> Option<Self> {
+        let root = job_folder(home, session)?;
+        Some(JobFolders { root, session: session.clone() })
+    }
+
+    /// Somewhere else than at home.
+    pub fn at(root: &Path, session: &SessionId) -> Self {
+        JobFolders { root: root.to_owned(), session: session.clone() }
+    }
+
+    pub fn folder(&self, id: &JobId) -> PathBuf {
+        self.root.join(id.as_str())
+    }
+
+    /// Where the output of a new job goes; the directory is made.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn reserve(&self, id: &JobId) -> Result<PathBuf, StoreError> {
+        if let Some(parent) = self.root.parent() {
+            private_folder(parent)?;
+        }
+        private_folder(&self.root)?;
+        private_folder(&self.folder(id))?;
+        Ok(self.folder(id).join(OUTPUT))
+    }
+
+    /// This process runs the job from here on.
+    ///
+    /// # Errors
+    /// If the folder cannot be written, or another process runs it.
+    pub fn begin(
+        &self,
+        job: &JobRecord,
+        cwd: &Path,
+        process: Option<ProcessMark>,
+    ) -> Result<JobFolder, StoreError> {
+        let (session, cwd, job) = (self.session.clone(), cwd.to_owned(), job.clone());
+        let path = self.folder(&job.id);
+        let description = JobDescription { session, cwd, job, process };
+        JobFolder::begin(path, &description)
+    }
+
+    /// How it ended, if somebody saw that.
+    pub fn end(&self, id: &JobId) -> Option<JobEnd> {
+        read(&self.folder(id).join(STATUS))
+    }
+
+    /// The processes of it are gone, or nobody can say.
+    pub fn runs(&self, id: &JobId) -> bool {
+        is_held(&self.folder(id))
+    }
+}
+
+/// What a session may read of its jobs.
+pub fn job_folder(home: &Path, session: &SessionId) -> Option<PathBuf> {
+    is_file_name(session).then(|| home.join("jobs").join(session.as_str()))
+}
+
+impl JobFolder {
+    /// # Errors
+    /// If the folder cannot be written, or another process runs the job.
+    pub fn begin(path: PathBuf, description: &JobDescription) -> Result<Self, StoreError> {
+        let place = path.join(LOCK);
+        let open =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&place);
+        let lock = open.map_err(|error| io_error("open", &place, error))?;
+        lock.try_lock().map_err(|error| io_error("lock", &place, error))?;
+        write(&path.join(DESCRIPTION), description)?;
+        Ok(JobFolder { path, _lock: lock })
+    }
+
+    /// On disk before the lock is given up.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(&self, end: &JobEnd) -> Result<(), StoreError> {
+        write(&self.path.join(STATUS), end)
+    }
+
+    /// Somebody asked for its end from outside.
+    pub fn is_stopped(&self) -> bool {
+        self.path.join(STOP).exists()
+    }
+}
+
+impl FoundJob {
+    pub fn view(&self) -> JobView {
+        JobView { record: self.description.job.clone(), end: self.end.clone() }
+    }
+
+    pub fn output(&self) -> PathBuf {
+        self.folder.join(OUTPUT)
+    }
+
+    /// Its end, when it comes, is one that was asked for.
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn mark_stopped(&self) -> Result<(), StoreError> {
+        let path = self.folder.join(STOP);
+        File::create(&path).map(drop).map_err(|error| io_error("write", &path, error))
+    }
+
+    pub fn runs(&self) -> bool {
+        is_held(&self.folder)
+    }
+}
+
+/// The jobs of all sessions, oldest first.
+pub fn found_jobs(home: &Path) -> Vec<FoundJob> {
+    let sessions = folders(&home.join("jobs"));
+    let mut found: Vec<FoundJob> =
+        sessions.iter().flat_map(|session| folders(session)).filter_map(found_job).collect();
+    found.sort_by_key(|job| job.description.job.at.0);
+    found
+}
+
+fn found_job(folder: PathBuf) -> Option<FoundJob> {
+    let description = read(&folder.join(DESCRIPTION))?;
+    // In this order: what ends in between has its status on disk.
+    let runs = is_held(&folder);
+    let end = read(&folder.join(STATUS)).or_else(|| (!runs).then(JobEnd::died));
+    Some(FoundJob { folder, description, end })
+}
+
+/// Removes folders of jobs that ended long ago.
+pub fn prune_jobs(home: &Path) {
+    let jobs = folders(&home.join("jobs"));
+    for folder in jobs.iter().flat_map(|session| folders(session)) {
+        let age = fs::metadata(&folder).and_then(|meta| meta.modified());
+        let age = age.ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > KEPT_FOR) && !is_held(&folder) {
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+    for session in jobs {
+        // Only an empty one goes.
+        let _ = fs::remove_dir(session);
+    }
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten().take(MOST);
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.filter(is_folder).map(|entry| entry.path()).collect()
+}
+
+fn is_held(folder: &Path) -> bool {
+    let Ok(lock) = File::open(folder.join(LOCK)) else { return false };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let is_small = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
+    serde_json::from_slice(&fs::read(path).ok().filter(|_| is_small)?).ok()
+}
+
+/// Whole or not at all.
+fn write(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let failed = |error: &dyn std::fmt::Display| io_error("write", path, error);
+    let bytes = serde_json::to_vec_pretty(value).map_err(|error| failed(&error))?;
+    let new = path.with_extension("new");
+    let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+    let written = made.and_then(|mut file| {
+        file.write_all(&bytes)?;
+        fs::rename(&new, path)
+    });
+    written.map_err(|error| failed(&error))
+}
+
+/// The start of a process, if it runs.
+pub fn process_mark(pid: i32) -> Option<ProcessMark> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let started = rest.split_whitespace().nth(19)?.parse().ok()?;
+    Some(ProcessMark { pid, started })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::job::{JobKind, JobStatus};
+    use ostler_core::time::Timestamp;
+
+    fn record(id: &str) -> JobRecord {
+        JobRecord {
+            id: id.into(),
+            kind: JobKind::Command,
+            call: "c".into(),
+            label: "sleep".into(),
+            output: None,
+            at: Timestamp(1),
+            limit_ms: None,
+            kept: false,
+        }
+    }
+
+    #[test]
+    fn a_job_runs_as_long_as_its_lock_is_held_and_its_end_is_what_was_seen() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = JobFolders::of(home.path(), &"session".into()).unwrap();
+        for id in ["b1", "b2"] {
+            folders.reserve(&id.into()).unwrap();
+        }
+        let one = folders.begin(&record("b1"), home.path(), None).unwrap();
+        let two = folders.begin(&record("b2"), home.path(), None).unwrap();
+        assert!(folders.begin(&record("b1"), home.path(), None).is_err(), "it runs already");
+        assert_eq!(found_jobs(home.path()).iter().filter(|job| job.end.is_none()).count(), 2);
+        one.finish(&JobEnd::new(JobStatus::Completed, "completed")).unwrap();
+        drop(one);
+        // As if the process had been killed: nobody wrote down how it ended.
+        drop(two);
+        let ends = found_jobs(home.path()).into_iter().map(|job| job.end.unwrap().status);
+        assert_eq!(ends.collect::<Vec<_>>(), [JobStatus::Completed, JobStatus::Died]);
+        assert!(!folders.runs(&"b2".into()) && folders.end(&"b2".into()).is_none());
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_start() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mark = process_mark(own).unwrap();
+        assert!(mark.started > 0 && process_mark(own) == Some(mark));
+        assert_eq!(process_mark(i32::MAX), None);
+    }
+
+    #[test]
+    fn a_session_that_is_no_name_has_no_folder() {
+        assert!(JobFolders::of(Path::new("/home"), &"../x".into()).is_none());
+    }
+}

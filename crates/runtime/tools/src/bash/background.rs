@@ -1,0 +1,290 @@
+//! A command that leaves its call: it was asked to run in the background, or a person moved it there.
+//!
+//! From then on it is a job. The state of the directories is kept when it leaves, so that other commands need not wait
+//! for it; what is settled after a command is settled when the job has ended.
+
+use super::execution::{Execution, HandedOver, locked};
+use super::{Bash, BashInput, BegunCommand, about_command, limit};
+use crate::JobOutput;
+use crate::confine::{ConfinedCommand, Confinement, Inspection, Terms};
+use crate::text::fill;
+use crate::workspace::Files;
+use ostler_core::ids::JobId;
+use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, PREVIEW};
+use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, ToolContext};
+use ostler_core::tool::ToolOutput;
+use ostler_exec::{Capture, CommandReport, ExecError, ExitStatus, Stopper};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const STARTED: &str = include_str!("../../../../../prompts/results/background.md").trim_ascii();
+const MOVED: &str = include_str!("../../../../../prompts/results/moved.md").trim_ascii();
+
+/// The longest time limit of a job.
+const LONGEST: u64 = 24 * 60 * 60 * 1_000;
+/// A character has at most four bytes.
+const PREVIEW_BYTES: u64 = 4 * PREVIEW as u64;
+
+/// How waiting for a command ended.
+pub(super) enum Followed {
+    Ended(Result<CommandReport, ExecError>),
+    Moved { place: JobPlace, by_person: bool },
+}
+
+pub(super) type Wish = BoxFuture<'static, Option<JobPlace>>;
+
+/// A job runs as long as the call says, or as the settings say.
+pub(super) fn job_limit(input: &BashInput, place: &JobPlace) -> Duration {
+    let said = input.timeout.map(|timeout| Duration::from_millis(timeout.clamp(1, LONGEST)));
+    said.unwrap_or(place.limit)
+}
+
+impl Bash {
+    /// Where the command goes, if it is to run in the background.
+    pub(super) fn place(&self, input: &BashInput) -> Result<Option<JobPlace>, ToolOutput> {
+        if input.run_in_background != Some(true) {
+            return Ok(None);
+        }
+        let Some(jobs) = &self.jobs else {
+            return Err(ToolOutput::misuse(
+                "Commands cannot run in the background here. Send it without run_in_background.",
+            ));
+        };
+        jobs.reserve().map(Some).map_err(ToolOutput::error)
+    }
+
+    /// Waits until the command has ended, or is to go on in the background.
+    pub(super) async fn follow(
+        &self,
+        execution: &mut Execution,
+        place: Option<JobPlace>,
+        mut wish: Wish,
+        cx: &ToolContext,
+    ) -> Followed {
+        if let Some(place) = place {
+            return Followed::Moved { place, by_person: false };
+        }
+        loop {
+            tokio::select! {
+                biased;
+                finished = execution.finished(cx) => return Followed::Ended(finished),
+                place = &mut wish => match place {
+                    Some(place) => return Followed::Moved { place, by_person: true },
+                    // Without a place it stays where it is.
+                    None => wish = self.wish(cx),
+                },
+            }
+        }
+    }
+
+    /// A job wrote at the same time as a command, and snapshots do not say which change is whose. Said once for each job.
+    pub(super) fn beside_jobs(&self) -> Option<String> {
+        let jobs = self.jobs.as_ref()?.list();
+        let running: Vec<JobId> =
+            jobs.into_iter().filter(|job| job.end.is_none()).map(|job| job.record.id).collect();
+        let mut told = locked(&self.told_jobs);
+        told.retain(|id| running.contains(id));
+        let new: Vec<JobId> = running.into_iter().filter(|id| !told.contains(id)).collect();
+        told.extend(new.iter().cloned());
+        let names: Vec<&str> = new.iter().map(JobId::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "background job {} is running: files that it changes while another command runs count as changed by that command, also for undo",
+                names.join(", ")
+            )
+        })
+    }
+
+    /// Comes back when a person wants the command in the background, with the place there. Listens at once.
+    pub(super) fn wish(&self, cx: &ToolContext) -> Wish {
+        let Some(jobs) = self.jobs.clone() else { return Box::pin(std::future::pending()) };
+        let moved = jobs.moved(&cx.call);
+        Box::pin(async move {
+            moved.await;
+            jobs.reserve().ok()
+        })
+    }
+
+    /// Hands the command over, and answers its call.
+    pub(super) async fn detach(
+        &self,
+        begun: BegunCommand,
+        execution: Execution,
+        place: JobPlace,
+        by_person: bool,
+        cx: &ToolContext,
+    ) -> ToolOutput {
+        let Some(jobs) = self.jobs.clone() else { return ToolOutput::error("There are no jobs.") };
+        let BegunCommand { input, commands, held, late, kept, oom_kills } = begun;
+        let failed = |why: String| {
+            ToolOutput::error(format!("The command was stopped: it cannot become a job: {why}."))
+        };
+        let output = match JobOutput::create(&place.output) {
+            Ok(output) => output,
+            Err(error) => return failed(format!("{}: {error}", place.output.display())),
+        };
+        let late = late.or_else(|| {
+            let environment = self.environment();
+            let path = environment.programs(&commands);
+            let terms = Terms::of(&commands, &cx.judged, path, super::lifts(&input));
+            by_person.then(|| self.confinement.inspection(terms, true, || 0)).flatten()
+        });
+        let HandedOver { waiting, stopper, output, pid } = execution.hand_over(output);
+        let limit =
+            if by_person { place.limit.max(limit(&input)) } else { job_limit(&input, &place) };
+        stopper.set_limit(limit);
+        let record = record(&input, &place, limit, cx);
+        let work = Arc::new(CommandJob { output: Arc::clone(&output), stopper, pid });
+        if let Err(why) = jobs.begin(record, work) {
+            return failed(why);
+        }
+        let settled = SettledLater {
+            held,
+            late,
+            oom_kills,
+            limit,
+            confinement: Arc::clone(&self.confinement),
+            files: Arc::clone(&self.files),
+            output,
+        };
+        tokio::spawn(run_to_end(waiting, settled, jobs, place.id.clone()));
+        let kept = kept.end().await;
+        let notices = kept.notes.iter().cloned().map(about_command).collect();
+        let text = answer(&place, limit, by_person);
+        let output = ToolOutput { notices, ..ToolOutput::text(text) };
+        let detail = serde_json::json!({ "job": place.id.as_str() });
+        kept.told(ToolOutput { detail: Some(detail), ..output })
+    }
+}
+
+fn record(input: &BashInput, place: &JobPlace, limit: Duration, cx: &ToolContext) -> JobRecord {
+    JobRecord {
+        id: place.id.clone(),
+        kind: JobKind::Command,
+        call: cx.call.clone(),
+        label: job::label(input.description.as_deref(), &input.command),
+        output: Some(place.output.clone()),
+        at: place.at,
+        limit_ms: u64::try_from(limit.as_millis()).ok(),
+        kept: false,
+    }
+}
+
+/// What the call is answered with.
+fn answer(place: &JobPlace, limit: Duration, by_person: bool) -> String {
+    fill(
+        if by_person { MOVED } else { STARTED },
+        &[
+            ("id", place.id.as_str()),
+            ("file", &place.output.display().to_string()),
+            ("limit", &format!("{} s", limit.as_secs())),
+        ],
+    )
+}
+
+/// A command as the table of jobs knows it.
+struct CommandJob {
+    output: Arc<Mutex<JobOutput>>,
+    stopper: Stopper,
+    pid: i32,
+}
+
+impl JobWork for CommandJob {
+    fn pid(&self) -> Option<i32> {
+        Some(self.pid)
+    }
+
+    fn new_output(&self) -> String {
+        locked(&self.output).new_output()
+    }
+
+    fn newest(&self) -> String {
+        locked(&self.output).newest(PREVIEW_BYTES)
+    }
+
+    fn stop(&self) {
+        self.stopper.stop();
+    }
+}
+
+/// What is left to do when the command has ended.
+struct SettledLater {
+    held: ConfinedCommand,
+    late: Option<Inspection>,
+    oom_kills: Option<u64>,
+    limit: Duration,
+    confinement: Arc<Confinement>,
+    files: Arc<Files>,
+    output: Arc<Mutex<JobOutput>>,
+}
+
+async fn run_to_end(
+    waiting: impl Future<Output = Result<CommandReport, ExecError>>,
+    settled: SettledLater,
+    jobs: Arc<dyn Jobs>,
+    id: JobId,
+) {
+    let finished = waiting.await;
+    // It looks at files.
+    let end = tokio::task::spawn_blocking(move || settled.end(finished)).await;
+    let end =
+        end.unwrap_or_else(|error| JobEnd::new(JobStatus::Failed, format!("failed: {error}")));
+    jobs.end(&id, end);
+}
+
+impl SettledLater {
+    fn end(mut self, finished: Result<CommandReport, ExecError>) -> JobEnd {
+        let mut notes = self.held.settle(|path| self.files.name(path));
+        let found = self.late.take().map(|late| late.run(None)).unwrap_or_default();
+        if !found.is_empty() {
+            self.confinement.forget_repositories();
+            notes.extend(found);
+        }
+        let mut finished = match finished {
+            Ok(finished) => finished,
+            Err(ExecError::Closed) => return JobEnd { notes, ..JobEnd::closed() },
+            Err(error) => {
+                let words = format!("failed: {error}");
+                return JobEnd { notes, ..JobEnd::new(JobStatus::Failed, words) };
+            }
+        };
+        let newest = {
+            let output = locked(&self.output);
+            notes.extend(output.failed().map(|why| format!("Its output is incomplete: {why}.")));
+            output.newest(PREVIEW_BYTES)
+        };
+        let mut capture = Capture::new(0, newest.len());
+        capture.push(newest.as_bytes());
+        finished.output = capture.finish();
+        notes.extend(self.held.denied(&finished));
+        notes.extend(self.confinement.limit_hint(&finished, self.oom_kills));
+        let (status, words) = match self.confinement.stopped(&finished) {
+            Some(words) => (JobStatus::Failed, format!("failed. {words}")),
+            None => ending(&finished, self.limit),
+        };
+        let exit_code = match finished.status {
+            ExitStatus::Code(code) => Some(code),
+            ExitStatus::Signal { .. } => None,
+        };
+        JobEnd { exit_code, notes, ..JobEnd::new(status, words) }
+    }
+}
+
+fn ending(finished: &CommandReport, limit: Duration) -> (JobStatus, String) {
+    match finished.status {
+        _ if finished.timed_out => {
+            let words = format!("timed out after {} s and was stopped", limit.as_secs_f64());
+            (JobStatus::TimedOut, words)
+        }
+        _ if finished.output_capped => {
+            let words = "was stopped because it wrote more than 1 GB of output";
+            (JobStatus::Failed, words.to_owned())
+        }
+        status if finished.killed => (JobStatus::Stopped, format!("was stopped ({status})")),
+        ExitStatus::Code(0) => (JobStatus::Completed, "completed (exit code 0)".to_owned()),
+        ExitStatus::Code(code) => (JobStatus::Failed, format!("failed with exit code {code}")),
+        status @ ExitStatus::Signal { .. } => {
+            (JobStatus::Failed, format!("was killed by {status}"))
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Arguments of `jobs`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub struct JobsArgs {
+    #[command(subcommand)]
+    pub command: JobsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum JobsCommand {
+    /// List the background jobs of all sessions, oldest first
+    List {
+        /// Only those of the session with this id or prefix
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Only those that run
+        #[arg(long)]
+        running: bool,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a job and the end of its output
+    Show {
+        /// The job's id or a unique prefix of it
+        id: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop a job and wait until it is gone
+    Stop {
+        /// The job's id or a unique prefix of it
+        id: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}

@@ -1,0 +1,65 @@
+//! Background jobs in the line session, and from another terminal.
+
+use super::{bash, quit, start, told};
+use crate::support::{World, until};
+use ostler_model_server::{Script, calls, text};
+use serde_json::{Value, json};
+
+const BYPASS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
+const WAITS: &str = "touch begun; while [ ! -e go ]; do sleep 0.01; done";
+
+#[test]
+fn a_job_is_stopped_from_another_terminal_and_its_end_starts_a_turn() {
+    for terminal in [true, false] {
+        let job = json!({ "command": WAITS, "run_in_background": true });
+        let script = Script::new()
+            .answer(calls([("Bash", job)]))
+            .answer(text("Started."))
+            .answer(text("Noted."));
+        let world = World::new(script);
+        let mut talk = start(&world, terminal, &BYPASS);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("Started.");
+        talk.expect("> ");
+        talk.send_line("/jobs");
+        talk.expect("running");
+        talk.expect("> ");
+        let listed = world.run(&["jobs", "list", "--json"]);
+        let job: Value = serde_json::from_str(listed.stdout.trim()).unwrap();
+        assert!(job["end"].is_null() && job["label"] == WAITS, "{job}");
+        let id = job["id"].as_str().unwrap();
+        let stopped = world.run(&["jobs", "stop", id]);
+        assert_eq!((stopped.code, stopped.stdout), (Some(0), format!("stopped {id}\n")));
+        talk.expect("Noted.");
+        quit(&mut talk);
+        let messages = told(&world);
+        assert!(messages.contains("was stopped with `ostler jobs stop`"), "{messages}");
+        let again = world.run(&["jobs", "stop", id]);
+        assert_eq!(again.stdout, format!("{id} had ended\n"));
+        let shown = world.run(&["jobs", "show", id]);
+        assert!(shown.stdout.contains("stopped"), "{}", shown.stdout);
+        assert_eq!(world.run(&["jobs", "show", "nonsense"]).code, Some(1));
+        world.assert_never_rejected();
+    }
+}
+
+#[test]
+fn a_line_moves_the_running_command_to_the_background() {
+    let script = Script::new().answer(bash(WAITS)).answer(text("Gone on.")).answer(text("Noted."));
+    let world = World::new(script);
+    let mut talk = start(&world, true, &BYPASS);
+    talk.expect("> ");
+    talk.send_line("/background");
+    talk.expect("No command is running.");
+    talk.expect("> ");
+    talk.send_line("go");
+    until("it runs", || world.project().join("begun").exists());
+    talk.send_line("/background");
+    talk.expect("Gone on.");
+    assert!(told(&world).contains("The user moved this command to the background"));
+    std::fs::write(world.project().join("go"), "").unwrap();
+    talk.expect("Noted.");
+    quit(&mut talk);
+    world.assert_never_rejected();
+}
