@@ -19,7 +19,6 @@ use crate::skills::AgentHost;
 use crate::spending;
 use crate::subagents::{Lineage, Subagents};
 use crate::system::SystemClock;
-use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace_and_rules};
 use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
@@ -123,10 +122,8 @@ fn assembled(
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
-    parts.undo_news = UndoNews::of(&keeping, &journal);
-    let events = events(host, &options, log.id());
-    parts.open_jobs(host, &options, &workspace, &journal, &events);
-    let desk = desk(&options, &events, lineage);
+    let (events, desk) = voices(host, &options, log.id(), lineage);
+    parts.join_log(host, (&options, &workspace), &keeping, &journal, &events);
     let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
     let learner = parts.learner(&journal, &workspace);
     let gate = gate(&options, &policy, &at, desk.clone(), lineage);
@@ -137,27 +134,26 @@ fn assembled(
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let (voices, chosen) = ((events, desk), ToolChoice::new(&options, &policy));
+    let chosen = ToolChoice::new(&options, &policy);
     let origin = (host.clone(), Arc::new(options));
-    let shared = SessionShared::new(agent, at, parts, voices, chosen, origin);
+    let shared = SessionShared::new(agent, at, parts, (events, desk), chosen, origin);
     Ok(Subagents::serving(Session::new(shared)))
 }
 
-fn events(host: &Host, options: &SessionOptions, id: &SessionId) -> Arc<SessionEvents> {
-    let logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
-    SessionEvents::new(id.clone(), logs.as_deref())
-}
-
-/// A person answers for all agents at the desk of the first of them.
-fn desk(
+/// What is said, and where a person answers: for all agents at the desk of the first of them.
+fn voices(
+    host: &Host,
     options: &SessionOptions,
-    events: &Arc<SessionEvents>,
+    id: &SessionId,
     lineage: Option<&Lineage>,
-) -> Arc<QuestionDesk> {
-    match lineage {
+) -> (Arc<SessionEvents>, Arc<QuestionDesk>) {
+    let logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
+    let events = SessionEvents::new(id.clone(), logs.as_deref());
+    let desk = match lineage {
         Some(lineage) => lineage.desk.clone(),
         None => QuestionDesk::new(events.clone(), options.question_deadline),
-    }
+    };
+    (events, desk)
 }
 
 /// The parts of an agent that were made one by one.

@@ -70,15 +70,17 @@ impl SessionParts {
         }
     }
 
-    /// What an earlier process left in the background is reported now.
-    pub(crate) fn open_jobs(
-        &self,
+    /// What needs the log: undos in other terminals are noticed, and what an earlier process left in the background is
+    /// reported.
+    pub(crate) fn join_log(
+        &mut self,
         host: &Host,
-        options: &SessionOptions,
-        workspace: &Workspace,
+        (options, workspace): (&SessionOptions, &Workspace),
+        keeping: &Keeping,
         journal: &Journal,
         events: &Arc<SessionEvents>,
     ) {
+        self.undo_news = UndoNews::of(keeping, journal);
         let (journal, events) = (journal.clone(), events.clone());
         let table = JobTable::open(host.home(), &workspace.cwd, options.jobs, journal, events);
         let _ = self.jobs.set(table);
