@@ -179,7 +179,16 @@ fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
     let all = at_once(&cases, |(kind, tenths)| play(kind, *tenths, overhead));
     let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
     for seen in &all {
-        println!("ROW {} {} {} asked {} summaries {} refused {} boundaries {}", seen.tenths, seen.kind, seen.end, seen.asked, seen.summaries, seen.refused, seen.boundaries);
+        println!(
+            "ROW {} {} {} asked {} summaries {} refused {} boundaries {}",
+            seen.tenths,
+            seen.kind,
+            seen.end,
+            seen.asked,
+            seen.summaries,
+            seen.refused,
+            seen.boundaries
+        );
     }
     for seen in &all {
         seen.assert_bounded();
