@@ -154,7 +154,8 @@ impl Seen {
         match tenths {
             // Not even the first request fits: that is said after one try.
             ..=12 => assert_eq!((end.as_str(), *asked), ("prompt_too_long", 1), "{what}"),
-            ..20 => assert!(*asked <= 11, "{what}"),
+            // Each summary makes room for a few more requests, and then it ends.
+            ..20 => assert!(*asked <= 12 * (*boundaries).max(1), "{what}"),
             _ if *kind == REFUSING => {
                 assert_eq!((end.as_str(), *boundaries), ("prompt_too_long", 1), "{what}");
                 assert!(*asked <= 16, "{what}");
@@ -178,18 +179,6 @@ fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
         TENTHS.iter().flat_map(|tenths| KINDS.iter().map(move |kind| (kind, *tenths))).collect();
     let all = at_once(&cases, |(kind, tenths)| play(kind, *tenths, overhead));
     let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
-    for seen in &all {
-        println!(
-            "ROW {} {} {} asked {} summaries {} refused {} boundaries {}",
-            seen.tenths,
-            seen.kind,
-            seen.end,
-            seen.asked,
-            seen.summaries,
-            seen.refused,
-            seen.boundaries
-        );
-    }
     for seen in &all {
         seen.assert_bounded();
         *ends.entry(&seen.end).or_default() += 1;
