@@ -1,16 +1,18 @@
 //! A session on a plain terminal: turn after turn, with what each of them took.
 
 use super::conversation::Conversation;
+use super::waiting::Waiting;
 use crate::exit::{warn, warn_of};
 use crate::output::paint::Paint;
 use crate::output::screen::Screen;
 use crate::output::visible::visible;
-use crate::output::{say, usage};
+use crate::output::{agents, say, usage};
 use anyhow::Result;
-use ostler::{Event, Finished, words};
+use ostler::{Envelope, Event, Finished, words};
 
 pub struct LineOutput {
     pub screen: Screen,
+    pub waiting: Waiting,
     /// The first word of what was entered last.
     entered: String,
     /// The turn is a summary of the conversation.
@@ -19,7 +21,8 @@ pub struct LineOutput {
 
 impl LineOutput {
     pub fn new() -> Self {
-        LineOutput { screen: Screen::new(), entered: String::new(), compacted: false }
+        let (screen, waiting) = (Screen::new(), Waiting::new());
+        LineOutput { screen, waiting, entered: String::new(), compacted: false }
     }
 
     /// What was entered leads to a turn.
@@ -62,7 +65,18 @@ impl LineOutput {
         })
     }
 
-    pub fn event(&mut self, event: &Event) -> Result<()> {
+    /// What an agent does is a line now and then.
+    pub fn envelope(&mut self, envelope: &Envelope) -> Result<()> {
+        if envelope.agent.is_root() {
+            self.waiting.event(&envelope.event);
+            return self.event(&envelope.event);
+        }
+        let Some(line) = agents::line(envelope) else { return Ok(()) };
+        self.waiting.clear();
+        self.screen.note(&line)
+    }
+
+    fn event(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Finished(finished) => {
                 self.screen.end_line()?;

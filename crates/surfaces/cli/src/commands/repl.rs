@@ -6,20 +6,14 @@ use super::line_output::LineOutput;
 use super::lines::Lines;
 use super::signals::Signals;
 use super::typing::{Answer, Typed, Typing};
-use super::waiting::Waiting;
 use super::{first_run, no_key, trust};
 use crate::args::RunArgs;
 use crate::exit::{Code, warn};
-use crate::output::{agents, printer, say};
+use crate::output::{printer, say};
 use anyhow::Result;
 use ostler::{Driver, Envelope, Event, Host, Input, Prompt, Question};
 use ostler_profile::{Access, Environment};
 use std::sync::Arc;
-
-/// How other surfaces know who answered.
-const NAME: &str = "terminal";
-/// Stands before what is typed while a turn runs.
-const BESIDE: &str = "+ ";
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let profile = trust::begin(environment, &args)?;
@@ -56,7 +50,6 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
 struct Repl<'a> {
     conversation: Conversation<'a>,
     typing: Typing,
-    waiting: Waiting,
     output: LineOutput,
     /// Ctrl+C came, and nothing was entered since: the next one leaves.
     interrupted: bool,
@@ -71,8 +64,8 @@ enum Happened {
 
 impl<'a> Repl<'a> {
     fn new(conversation: Conversation<'a>, lines: Lines) -> Self {
-        let (typing, waiting) = (Typing::new(lines), Waiting::new());
-        Repl { conversation, typing, waiting, output: LineOutput::new(), interrupted: false }
+        let (typing, output) = (Typing::new(lines), LineOutput::new());
+        Repl { conversation, typing, output, interrupted: false }
     }
 
     async fn talk(&mut self, first: Option<String>, signals: &mut Signals) -> Result<Code> {
@@ -137,11 +130,11 @@ impl<'a> Repl<'a> {
     /// The first signal ends the turn in order, the second the session. Continues with what is queued.
     async fn turn(&mut self, mut driver: Driver, signals: &mut Signals) -> Result<Option<Code>> {
         let mut stopped_by = None;
-        self.waiting.begin();
+        self.output.waiting.begin();
         loop {
             let caught = match self.happens(&mut driver, stopped_by, signals).await? {
                 Happened::Signal(caught) if stopped_by.is_some() => {
-                    self.waiting.clear();
+                    self.output.waiting.clear();
                     return say("").map(|()| Some(caught));
                 }
                 Happened::Signal(caught) => Some(caught),
@@ -151,7 +144,7 @@ impl<'a> Repl<'a> {
                     return Ok(stopped_by.filter(|code| *code != Code::Interrupted));
                 }
                 Happened::Event(Some(envelope)) => {
-                    self.show(&envelope)?;
+                    self.output.envelope(&envelope)?;
                     match &envelope.event {
                         Event::CallAsked { question: Some(question), .. } => {
                             self.answer(question, &mut driver, signals).await?
@@ -163,22 +156,11 @@ impl<'a> Repl<'a> {
             if let Some(caught) = caught {
                 stopped_by = Some(caught);
                 self.interrupted = true;
-                self.waiting.clear();
+                self.output.waiting.clear();
                 self.conversation.session.send(Input::Interrupt { cancel_queued: true })?;
                 self.output.screen.break_line()?;
             }
         }
-    }
-
-    /// What an agent does is a line now and then.
-    fn show(&mut self, envelope: &Envelope) -> Result<()> {
-        if envelope.agent.is_root() {
-            self.waiting.event(&envelope.event);
-            return self.output.event(&envelope.event);
-        }
-        let Some(line) = agents::line(envelope) else { return Ok(()) };
-        self.waiting.clear();
-        self.output.screen.note(&line)
     }
 
     async fn happens(
@@ -200,7 +182,7 @@ impl<'a> Repl<'a> {
                 () = self.typing.lines.key_typed(), if stopped_by.is_none() => {
                     return Ok(Happened::Key);
                 }
-                () = self.waiting.tick() => self.waiting.draw(self.output.screen.room()),
+                () = self.output.waiting.tick() => self.output.waiting.draw(self.output.screen.room()),
             }
         }
     }
@@ -212,14 +194,12 @@ impl<'a> Repl<'a> {
         driver: &mut Driver,
         signals: &mut Signals,
     ) -> Result<Option<Code>> {
-        self.waiting.clear();
+        self.output.waiting.clear();
         match self.typing.answer(question, driver, signals).await? {
             Answer::Signal(caught) => Ok(Some(caught)),
             Answer::Over => Ok(None),
             Answer::Reply(reply) => {
-                let (question, by) = (question.id.clone(), NAME.into());
-                // Somebody else may have been faster; that is shown, too.
-                let _ = self.conversation.session.send(Input::Answer { question, reply, by });
+                self.conversation.answer(question, reply);
                 Ok(None)
             }
         }
@@ -232,8 +212,8 @@ impl<'a> Repl<'a> {
         signals: &mut Signals,
     ) -> Result<Option<Code>> {
         self.output.screen.break_line()?;
-        self.waiting.clear();
-        match self.typing.line(BESIDE, None, driver, signals).await? {
+        self.output.waiting.clear();
+        match self.typing.beside(driver, signals).await? {
             Typed::Signal(caught) => return Ok(Some(caught)),
             Typed::Line(Some(line)) => match self.conversation.beside(line.trim()) {
                 Ok(lines) => lines.iter().try_for_each(|line| say(line))?,

@@ -103,9 +103,14 @@ impl Typing {
         }
     }
 
+    /// A line that is entered while a turn runs.
+    pub async fn beside(&mut self, driver: &mut Driver, signals: &mut Signals) -> Result<Typed> {
+        self.line("+ ", None, driver, signals).await
+    }
+
     /// Reads a line. Output waits until it is entered; the work does not. The answer to a question is one word; anything
     /// else may be a prompt of several lines.
-    pub async fn line(
+    async fn line(
         &mut self,
         shown: &str,
         question: Option<&QuestionId>,

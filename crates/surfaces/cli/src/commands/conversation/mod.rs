@@ -6,7 +6,8 @@ mod slash;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{
-    Attendance, Envelope, Host, InboundSource, Plan, Session, SessionChoice, SessionOptions,
+    Attendance, Envelope, Host, InboundSource, Input, Plan, Question, Reply, Session,
+    SessionChoice, SessionOptions,
 };
 use ostler_profile::Environment;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ pub use slash::Effect;
 
 const UNFINISHED: &str =
     "the last turn is unfinished; /continue resumes it, a new prompt abandons it";
+
+/// How other surfaces know who answered.
+const NAME: &str = "terminal";
 
 pub struct Conversation<'a> {
     init: &'a ostler::Init,
@@ -36,6 +40,12 @@ pub struct LastWords {
 }
 
 impl<'a> Conversation<'a> {
+    /// Somebody else may have been faster; that is shown, too.
+    pub fn answer(&self, question: &Question, reply: Reply) {
+        let (question, by) = (question.id.clone(), NAME.into());
+        let _ = self.session.send(Input::Answer { question, reply, by });
+    }
+
     pub fn open(
         init: &'a ostler::Init,
         environment: &'a Environment,
