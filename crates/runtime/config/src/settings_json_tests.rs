@@ -140,24 +140,22 @@ fn forms_that_are_not_known_tighten_or_are_ignored() {
     let text = "{\"permissions\":{
 \"allow\":[\"Agent(x)\", \"Skill(y *)\", \"Cron(y *)\", \"Bash(ls)\", \"Bash()\"],
 \"ask\":[\"Cron(y)\"],
-\"deny\":[\"Agent(x)\", \"NotebookEdit(a:b)\", \"Bash()\"]}}";
+\"deny\":[\"Cron(x)\", \"NotebookEdit(a:b)\", \"Bash()\"]}}";
     let settings = read(text).unwrap();
-    assert_eq!(texts(&settings.policy.allow), ["Skill(y *)", "Bash(ls)"]);
+    assert_eq!(texts(&settings.policy.allow), ["Agent(x)", "Skill(y *)", "Bash(ls)"]);
     assert!(settings.policy.ask[0].is_whole_tool("Cron"));
-    assert!(settings.policy.deny[0].is_whole_tool("Agent"));
+    assert!(settings.policy.deny[0].is_whole_tool("Cron"));
     assert!(settings.policy.deny[1].is_whole_tool("NotebookEdit"));
     assert!(settings.policy.deny[2].is_whole_tool("Bash"));
     assert_eq!(
         warnings(&settings),
         [
-            "s.json:2: allow rule ignored: \"Agent(x)\": this tool does not take a pattern like this; write its name \
-             alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
             "s.json:2: allow rule ignored: \"Cron(y *)\": this tool does not take a pattern like this; write its name \
              alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
             "s.json:2: allow rule ignored: \"Bash()\" is empty: write Bash for the whole tool, or a pattern, e.g. \
              Bash(…)",
             "s.json:3: the rule Cron(y) is invalid, all of Cron is asked about",
-            "s.json:4: the rule Agent(x) is invalid, all of Agent is denied",
+            "s.json:4: the rule Cron(x) is invalid, all of Cron is denied",
             "s.json:4: the rule NotebookEdit(a:b) is invalid, all of NotebookEdit is denied",
             "s.json:4: the rule Bash() is invalid, all of Bash is denied",
         ]

@@ -82,7 +82,7 @@ fn answers_and_calls() -> Vec<Situation> {
     let file = |name: &str| ("Read", json!({ "file_path": name }));
     vec![
         when("plain", done().answer(think("Hm.").say("Hello ").say("there.")), |_, _| {}),
-        when("tools", then(calls([file("a"), file("b"), bash("echo hi; false")])), |world, _| {
+        when("tools", then(calls([file("a"), file("b"), bash("echo hi; sleep 0.5; false")])), |world, _| {
             std::fs::write(world.project().join("a"), "one\n").unwrap();
             std::fs::write(world.project().join("b"), "two\n").unwrap();
         }),

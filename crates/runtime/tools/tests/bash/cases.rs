@@ -213,7 +213,7 @@ async fn misuse_is_refused() {
         (json!({"command": " "}), "`command` is empty"),
         (json!({"command": "a\0b"}), "NUL"),
         (json!({"command": "x", "timeout": 0}), "at least 1"),
-        (json!({"command": "x", "run_in_background": true}), "not available yet"),
+        (json!({"command": "x", "run_in_background": true}), "cannot run in the background here"),
         (json!({"command": 5}), "`command` must be a string"),
         (json!({"cmd": "x"}), "there is no property `cmd`"),
     ] {
