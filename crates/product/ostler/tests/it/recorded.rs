@@ -82,10 +82,14 @@ fn answers_and_calls() -> Vec<Situation> {
     let file = |name: &str| ("Read", json!({ "file_path": name }));
     vec![
         when("plain", done().answer(think("Hm.").say("Hello ").say("there.")), |_, _| {}),
-        when("tools", then(calls([file("a"), file("b"), bash("echo hi; sleep 0.5; false")])), |world, _| {
-            std::fs::write(world.project().join("a"), "one\n").unwrap();
-            std::fs::write(world.project().join("b"), "two\n").unwrap();
-        }),
+        when(
+            "tools",
+            then(calls([file("a"), file("b"), bash("echo hi; sleep 0.5; false")])),
+            |world, _| {
+                std::fs::write(world.project().join("a"), "one\n").unwrap();
+                std::fs::write(world.project().join("b"), "two\n").unwrap();
+            },
+        ),
         when("not_run", then(calls([("Nope", json!({})), ("Read", json!({}))])), |_, _| {}),
         when("denied_by_rule", then(calls([bash("rm a")])), |_, options| {
             options.session.deny = vec!["Bash(rm:*)".into()];
