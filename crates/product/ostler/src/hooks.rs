@@ -119,7 +119,7 @@ pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
     Sender::new(certificates, system_clock_and_ids())
 }
 
-/// What a turn asks. An agent that another session started is told of as such.
+/// The hooks that a turn calls. Those of an agent get the id of the session that a person began, and who the agent is.
 pub(crate) fn desk(
     host: &Host,
     registry: Option<&Arc<Registry>>,

@@ -149,6 +149,8 @@ fn fields(front: &str) -> BTreeMap<String, Value> {
             max_aliases: 16,
             max_anchors: 16,
             max_documents: 1,
+            max_merge_keys: 0,
+            max_total_scalar_bytes: 2 * MOST_BYTES as usize,
         },
     };
     serde_saphyr::from_str_with_options(front, options).unwrap_or_else(|_| {

@@ -166,7 +166,7 @@ fn a_table_of_conversations() {
             vec![(HowTo, "`cd web && npm test` failed here; `cd web && npm test --ci` worked.")],
         ),
         (
-            "the code was mended, not the command",
+            "the code was fixed, not the command",
             vec![
                 user("Test it."),
                 bash("a", "cargo test"),

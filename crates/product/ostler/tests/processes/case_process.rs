@@ -112,3 +112,11 @@ pub fn log_file(root: &Path) -> Option<PathBuf> {
         files.map(|file| file.path()).filter(|path| path.extension() == Some("log".as_ref()));
     logs.next()
 }
+
+/// The whole entries of its log.
+pub fn facts(inside: &CaseProcess) -> Vec<serde_json::Value> {
+    let log = log_file(&inside.root).map(|path| std::fs::read_to_string(path).unwrap());
+    let log = log.unwrap_or_default();
+    let json = |line: &str| serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok();
+    log.lines().filter_map(json).collect()
+}

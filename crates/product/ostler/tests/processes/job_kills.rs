@@ -1,7 +1,7 @@
 //! A process that dies at any write of its log while a job begins, ends and is reported: after a resume the model has
 //! been told of each job once, with the exit code if there was one to be seen.
 
-use crate::case_process::{CaseProcess, Part, case, log_file};
+use crate::case_process::{CaseProcess, Part, case, facts, log_file};
 use futures_util::StreamExt;
 use ostler::{Driver, Fault, Host, Init, SessionChoice};
 use ostler_model_server::{ModelServer, Recorded, Reply, Script, calls, text};
@@ -30,13 +30,6 @@ fn started(
     let server = ModelServer::start(Script::new().by(next).forever()).unwrap();
     let (folder, inside) = case(&server, Part::JobKills { write, torn }, 1);
     (server, folder, inside)
-}
-
-fn facts(inside: &CaseProcess) -> Vec<Value> {
-    let log = log_file(&inside.root).map(|path| std::fs::read_to_string(path).unwrap());
-    let log = log.unwrap_or_default();
-    let json = |line: &str| serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok();
-    log.lines().filter_map(json).collect()
 }
 
 pub fn died_at_any_write(_: usize) {

@@ -1,7 +1,7 @@
 //! A process that dies at any write of its log, with steers, a queued prompt and a question on their way: after a resume
 //! each of them has been delivered once, and the question is asked again only where its call has not run.
 
-use crate::case_process::{CaseProcess, Part, case, log_file};
+use crate::case_process::{CaseProcess, Part, case, facts, log_file};
 use futures_util::StreamExt;
 use ostler::{
     Driver, Event, Fault, Host, Init, Input, Message, Mode, Reply, Session, SessionChoice,
@@ -40,13 +40,6 @@ fn started(
     let server = ModelServer::start(Script::new().by(next).forever()).unwrap();
     let (folder, inside) = case(&server, Part::LogKills { write, torn }, 1);
     (server, folder, inside)
-}
-
-fn facts(inside: &CaseProcess) -> Vec<Value> {
-    let log = log_file(&inside.root).map(|path| std::fs::read_to_string(path).unwrap());
-    let log = log.unwrap_or_default();
-    let json = |line: &str| serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok();
-    log.lines().filter_map(json).collect()
 }
 
 fn is(fact: &Value, name: &str) -> bool {

@@ -98,8 +98,9 @@ impl Files {
         };
         let new = make(Old { content: old.as_ref(), seen: seen.as_deref() })?;
         let hash = sha256(&new.bytes);
-        let anew = old.as_ref().is_none_or(|old| old.bytes.is_empty());
-        let whole = anew || needs == Needs::Whole || (!new.unseen && self.ledger.is_whole(path));
+        let was_empty = old.as_ref().is_none_or(|old| old.bytes.is_empty());
+        let whole =
+            was_empty || needs == Needs::Whole || (!new.unseen && self.ledger.is_whole(path));
         let part = (!whole).then(|| none_of(&new.bytes));
         self.remember(&hash, &new.bytes);
         if old.as_ref().is_some_and(|old| old.hash == hash) {
