@@ -238,7 +238,7 @@ impl Dynamic {
             Dynamic::Bytes => "a byte escape",
             Dynamic::Array => "an array",
             Dynamic::Number => "a number",
-            Dynamic::Given => "known only when it runs",
+            Dynamic::Given => "known only at run time",
         }
     }
 }

@@ -42,7 +42,7 @@ const SESSIONS: &str = "Sessions";
 pub struct RunArgs {
     /// What to do; standard input is added to it
     pub prompt: Option<String>,
-    /// Run one prompt without a terminal and exit
+    /// Run one prompt non-interactively and exit
     #[arg(short, long)]
     pub print: bool,
     /// Choose the format of the result

@@ -82,7 +82,7 @@ pub async fn a_job_is_reported_once_with_its_exit_code() {
     let end = finished(session.ask("go").unwrap()).await;
     assert_eq!(end.text, "started");
     let told = results(&world.server.requests()[1]);
-    assert!(told.contains("runs in the background as b"), "{told}");
+    assert!(told.contains("is running in the background as b"), "{told}");
     let [job] = session.jobs().try_into().unwrap();
     assert!(job.end.is_none() && told.contains(job.record.id.as_str()));
     assert!(!session.has_report());
@@ -241,7 +241,10 @@ pub async fn there_are_no_more_jobs_than_allowed() {
     finished(session.ask("go").unwrap()).await;
     let told = results(&world.server.requests()[1]);
     assert!(told.contains("1 background jobs run already"), "{told}");
-    assert_eq!((told.matches("runs in the background").count(), session.jobs().len()), (1, 1));
+    assert_eq!(
+        (told.matches("is running in the background").count(), session.jobs().len()),
+        (1, 1)
+    );
     release(&world);
     ended(&session).await;
 }

@@ -89,7 +89,8 @@ fn the_second_corpus() {
     let benign: Vec<Published> = cases.iter().filter(is_benign).cloned().collect();
     let needless = benign.len() - counted(&benign).0.accepted;
     let lines = benign.len();
-    let said = format!("{numbers}, {lines} benign lines, {needless} needless questions");
+    let questions = if needless == 1 { "question" } else { "questions" };
+    let said = format!("{numbers}, {lines} benign lines, {needless} needless {questions}");
     println!("second corpus: {said}");
     print!("{misses}");
     assert_eq!((numbers.wrongly_allowed, numbers.wrongly_denied), (0, 0), "{misses}");

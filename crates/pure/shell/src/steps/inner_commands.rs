@@ -65,7 +65,7 @@ impl StepWalk {
     fn own_program(&mut self, index: usize, program: &str, words: &[Word]) {
         self.change(index, |step| {
             step.effect = Effect::Unknown(format!(
-                "{} is a program of its own",
+                "{} is not one of the system's programs",
                 shown(&options::written(program))
             ))
         });
@@ -137,8 +137,8 @@ impl StepWalk {
             None => {
                 let texts: Vec<String> = words.iter().flat_map(printed_scripts::by_word).collect();
                 self.may_run(index, &texts);
-                self.doubt("it runs a text that only the shell knows");
-                self.unknown(index, "the text it runs is not known", None);
+                self.doubt("it runs code that only the shell knows");
+                self.unknown(index, "the code it runs is not known", None);
             }
         }
     }
@@ -166,7 +166,7 @@ impl StepWalk {
                 walk.text(index, action);
             }),
             Some([]) | Some([Word::Literal(_)]) | None => {}
-            Some(_) => self.doubt("trap is given a text that only the shell knows"),
+            Some(_) => self.doubt("trap is given code that only the shell knows"),
         }
     }
 
@@ -255,8 +255,8 @@ impl StepWalk {
 
     fn shell_text(&mut self, index: usize, name: &str, text: Option<String>, plain: bool) {
         let Some(text) = text else {
-            self.doubt("a shell runs a text that is not known");
-            return self.unknown(index, "the text it runs is not known", None);
+            self.doubt("a shell would run code that is not known");
+            return self.unknown(index, "the code it runs is not known", None);
         };
         self.apart(|walk| {
             let same = name == "bash" || matches!(name, "sh" | "dash") && is_same_in_sh(&text);

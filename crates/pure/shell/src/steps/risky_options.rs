@@ -212,21 +212,26 @@ fn of_module(words: &[Word]) -> Vec<Caution> {
     found
 }
 
-/// Every word up to the script, for each of them says what runs.
+/// Every word up to the script, because each of them can decide what runs.
 fn interpreted(name: &str, words: &[Word]) -> Vec<Caution> {
     let concern = if is_interpreter(name) { Concern::Code } else { Concern::Other };
+    let is_last = |word: &Word| {
+        word.literal()
+            .is_none_or(|text| !text.starts_with('-') || matches!(text, "-c" | "-e" | "-m"))
+    };
+    let why = match words.iter().skip(1).find(|word| is_last(word)) {
+        Some(Word::Literal(text)) if text == "-m" => format!("{name} runs the module after -m"),
+        Some(Word::Literal(text)) if text.starts_with('-') => {
+            format!("{name} runs the code after {text}")
+        }
+        Some(Word::Literal(text)) => format!("{name} runs {}", shown(text)),
+        Some(_) => format!("{name} runs what is named there"),
+        None => format!("{name} can run any code"),
+    };
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
-        let why = match word {
-            Word::Literal(text) if text.starts_with('-') => format!("{name} runs what {text} says"),
-            Word::Literal(text) => format!("{name} runs {}", shown(text)),
-            _ => format!("{name} runs what is named there"),
-        };
-        found.push(caution(at, why).about(concern));
-        if word
-            .literal()
-            .is_none_or(|text| !text.starts_with('-') || matches!(text, "-c" | "-e" | "-m"))
-        {
+        found.push(caution(at, why.clone()).about(concern));
+        if is_last(word) {
             return found;
         }
     }

@@ -217,7 +217,7 @@ impl StepWalk {
             return;
         }
         match mark {
-            Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
+            Some(mark) => replace(&mut inner, &mark, "each word that xargs reads"),
             None => inner.push(from_outside("what xargs reads")),
         }
         self.enter(index, &inner, redirects);

@@ -52,7 +52,10 @@ impl ExplainArgs {
             deny: split_list(&self.disallowed_tools),
             add_dirs: self.add_dir.clone(),
             no_undo: self.no_undo,
-            ..self.sandbox.added_to(self.config.flags())
+            network: self.network,
+            accept_missing_layers: self.accept_missing_layers,
+            no_sandbox: self.no_sandbox,
+            ..self.config.flags()
         }
     }
 }

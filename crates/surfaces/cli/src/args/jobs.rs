@@ -15,7 +15,7 @@ pub enum JobsCommand {
         /// Only those of the session with this id or prefix
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        /// Only those that run
+        /// List only running jobs
         #[arg(long)]
         running: bool,
         /// Print one JSON object per line

@@ -1,6 +1,6 @@
 //! `ostler permissions …` on the command line.
 
-use super::{ConfigArgs, PermissionMode, SandboxFlags};
+use super::{ConfigArgs, PermissionMode};
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -58,8 +58,15 @@ pub struct ExplainArgs {
     /// Judge the call with this additional working directory (repeatable)
     #[arg(long, value_name = "DIRECTORY")]
     pub add_dir: Vec<PathBuf>,
-    #[command(flatten)]
-    pub sandbox: SandboxFlags,
+    /// Judge the call as if all commands had network access
+    #[arg(long)]
+    pub network: bool,
+    /// Judge the call as with --accept-missing-layers
+    #[arg(long)]
+    pub accept_missing_layers: bool,
+    /// Judge the call as if the sandbox were off
+    #[arg(long)]
+    pub no_sandbox: bool,
     /// Judge the call as if nothing could be undone
     #[arg(long)]
     pub no_undo: bool,

@@ -22,7 +22,7 @@ pub struct Common {
     /// List every path and what would happen to it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Leave this path as it is, with everything below it (repeatable; `*`, `?` and `**` match any names)
+    /// Leave this path as it is, with everything below it (repeatable; `*`, `?` and `**` are wildcards)
     #[arg(long, value_name = "PATH", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub keep: Vec<String>,
     /// Do not ask for confirmation

@@ -258,7 +258,7 @@ fn rough(outcome: &Undoing, name: &impl Fn(&Path) -> String) -> String {
         Fate::Beside(old) => {
             format!("keep     {path}: changed since; the old version goes to {}", name(old))
         }
-        Fate::Lost(why) => format!("NOT BACK {path}: {why}"),
+        Fate::Lost(why) => format!("NOT RESTORED {path}: {why}"),
         _ => path,
     }
 }
@@ -274,7 +274,7 @@ pub fn tell(out: &mut impl Write, undone: &Undone, verb: &str) -> Result<()> {
         (count(|fate| matches!(fate, Fate::Removed)), "removed"),
         (count(|fate| matches!(fate, Fate::Merged)), "merged"),
         (count(|fate| matches!(fate, Fate::Kept(_) | Fate::Stays(_) | Fate::Beside(_))), "kept"),
-        (count(|fate| matches!(fate, Fate::Lost(_))), "NOT BACK"),
+        (count(|fate| matches!(fate, Fate::Lost(_))), "NOT RESTORED"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();

@@ -95,6 +95,8 @@ fn about(step: &Step) -> Vec<String> {
     }));
     lines.extend(step.variables.iter().map(|name| format!("sets {}", visible(name))));
     lines.extend(step.cautions.iter().map(|caution| format!("caution: {}", visible(&caution.why))));
+    // Each word before a script has the same caution.
+    lines.dedup();
     lines
 }
 

@@ -23,7 +23,7 @@ pub fn rows() -> Vec<Row> {
         )
         .acting(ends_after_the_result)
         .look(results_and_notices)
-        .claude(3, "2 results, 1 task-notification", 0),
+        .claude(3, "2 results, 1 task notification", 0),
         Row::new(
             "bg_forever",
             "a command in the background that does not end",
@@ -33,7 +33,7 @@ pub fn rows() -> Vec<Row> {
             assert!(!lasts(), "it ends with the program");
             results_and_notices(world, ran)
         })
-        .claude(2, "1 results, 0 task-notification", 0),
+        .claude(2, "1 result, 0 task notifications", 0),
     ]
 }
 
@@ -50,7 +50,11 @@ fn results_and_notices(world: &World, ran: &Ran) -> String {
     let results = ran.stdout.matches("\"type\":\"result\"").count();
     let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
     let notices = told.matches("<task-notification>").count();
-    format!("{results} results, {notices} task-notification")
+    let counted = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    format!("{}, {}", counted(results, "result"), counted(notices, "task notification"))
 }
 
 fn lasts() -> bool {

@@ -47,7 +47,7 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
     ),
     (
         "Absolute paths and `bash -c` bypass deny rules.",
-        "A rule applies to every command a text could run, whatever its path and its wrapper (permission corpus).",
+        "A rule applies to every command that a command line could run, whatever path or wrapper is used (permission corpus).",
         &[],
     ),
     (

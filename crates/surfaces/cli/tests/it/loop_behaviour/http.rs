@@ -63,7 +63,7 @@ fn invalid() -> Vec<Row> {
             })
             .claude(3, "text instead of the image", 0),
         downgraded("err400_ctxmgmt", "400: the field `context_management` is not known; then text", "context_management: Extra inputs are not permitted"),
-        downgraded("err400_beta", "400: the beta of thinking between calls is not known; then text", "Unexpected value(s) `interleaved-thinking-2025-05-14` for the `anthropic-beta` header"),
+        downgraded("err400_beta", "400: the interleaved-thinking beta is not known; then text", "Unexpected value(s) `interleaved-thinking-2025-05-14` for the `anthropic-beta` header"),
         Row::new("err400_sysrole", "400: the role `system` is not known", Script::new().answer(bad("messages.1.role: Input should be 'user' or 'assistant'")).forever())
             .claude(1, "", 1),
     ]
@@ -204,16 +204,16 @@ fn fallback() -> Vec<Row> {
     let chain = down(529).status(529).forever().when(Match::model("spare"));
     vec![
         spare("err404_fallback", "404 of the first model; a fallback model", down(404).answer(text("done"))).claude(2, "last model: spare", 0),
-        spare("err529_fallback", "529 of the first model; a fallback model", down(529).answer(text("done"))).claude(4, "last model: spare", 0),
+        spare("err529_fallback", "529 from the first model; a fallback model", down(529).answer(text("done"))).claude(4, "last model: spare", 0),
         spare("err500_fallback", "500 of the first model; a fallback model", down(500).answer(text("done")))
             .claude(2, "last model: spare", 0)
             .because("Most server errors are temporary, so the request is retried, as for an overload, before the fallback model is used."),
         spare("err429_fallback", "429 of the first model; a fallback model; 3 retries allowed", down(429).answer(text("done")))
             .env("OSTLER_MAX_RETRIES", "3")
             .claude(4, "last model: scripted", 1),
-        spare("fallback_sticky", "529 of the first model; the fallback model calls and then ends", down(529).answer(call()).answer(text("done")))
+        spare("fallback_sticky", "529 from the first model; the fallback model makes a call and then finishes", down(529).answer(call()).answer(text("done")))
             .claude(5, "last model: spare", 0),
-        spare("fallback_chain", "529 of both models", chain)
+        spare("fallback_chain", "529 from both models", chain)
             .claude(7, "last model: third", 0)
             .because("There is one fallback model, not a list."),
     ]

@@ -77,7 +77,7 @@ fn interrupted() -> Vec<Row> {
             .because(KEPT),
         Row::new(
             "sigint_tool",
-            "a call that lasts; SIGINT; then a new prompt",
+            "a long-running call; SIGINT; then a new prompt",
             then_ok(calls([lasting()])),
         )
         .acting(|world, command| signalled(world, started(world, command), Signal::INT))
@@ -110,7 +110,7 @@ fn terminated() -> Vec<Row> {
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
             .because("An orderly end: everything is recorded, every call has a result, and the reader gets its last line."),
-        Row::new("sigterm_tool", "a call that lasts; SIGTERM; then a new prompt", then_ok(calls([lasting()])))
+        Row::new("sigterm_tool", "a long-running call; SIGTERM; then a new prompt", then_ok(calls([lasting()])))
             .acting(|world, command| signalled(world, started(world, command), Signal::TERM))
             .look(look)
             .claude(Requests::Unsaid, "ends without a result line; resumes as `u:[go,note] a:[note] u:[again]`", 143)
@@ -165,7 +165,7 @@ fn killed() -> Vec<Row> {
         .because(TRUTH),
         Row::new(
             "sigkill_two_tools",
-            "two calls, none is done; SIGKILL; then a new prompt",
+            "two calls, neither is done; SIGKILL; then a new prompt",
             then_ok(both_last),
         )
         .acting(|world, command| killed_and_resumed(world, started(world, command)))

@@ -225,7 +225,7 @@ fn error_events() -> Vec<Row> {
     vec![
         Row::new(
             "sse_err_ovl_first",
-            "an `error` event first of all, then text",
+            "an `error` event as the first event, then text",
             Script::new().answer(first()).answer(text("done")),
         )
         .look(said)
@@ -233,7 +233,7 @@ fn error_events() -> Vec<Row> {
         .because("Every wait is shown."),
         Row::new(
             "sse_ovl_forever",
-            "an `error` event first of all, always; 2 retries allowed",
+            "an `error` event as the first event, always; 2 retries allowed",
             Script::new().answer(first()).forever(),
         )
         .look(streamed)
@@ -241,7 +241,7 @@ fn error_events() -> Vec<Row> {
         .because(STREAM),
         Row::new(
             "sse_ovl_fallback",
-            "an `error` event first of all; a fallback model",
+            "an `error` event as the first event; a fallback model",
             first_of_scripted,
         )
         .args(&["--fallback-model", "spare"])

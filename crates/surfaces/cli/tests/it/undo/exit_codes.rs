@@ -53,7 +53,7 @@ fn changed() -> World {
 fn all_is_as_before(seen: &mut Seen) {
     let world = changed();
     let all = "everything was restored";
-    let apart = "except what `--keep` names";
+    let apart = "apart from paths named with `--keep`";
     seen.run(&world, &["snapshots", "list"], 0, all);
     seen.run(&world, &["snapshots", "diff"], 0, all);
     seen.run(&world, &["snapshots", "prune"], 0, all);
@@ -71,7 +71,7 @@ fn all_is_as_before(seen: &mut Seen) {
 }
 
 fn something_is_not_as_before(seen: &mut Seen) {
-    let kept = "something was kept";
+    let kept = "something was left as it is";
     for args in [&["undo"][..], &["undo", "--dry-run"], &["rewind", "--to", "1"]] {
         let world = changed();
         world.file("old.txt", "mine\n");
