@@ -30,6 +30,7 @@ mod toy_protocol;
 mod toy_server;
 
 use futures_util::FutureExt;
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -190,6 +191,11 @@ fn all() -> impl IntoIterator<Item = Named> {
     cases
 }
 
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
 fn main() -> ExitCode {
     let _ = ostler::init();
     let words: Vec<String> =
@@ -202,11 +208,21 @@ fn main() -> ExitCode {
         }
         let run =
             async { tokio::time::timeout(LIMIT, AssertUnwindSafe(case()).catch_unwind()).await };
-        let ok = matches!(runtime.block_on(run), Ok(Ok(())));
-        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
-        if ok { passed += 1 } else { failed.push(name) }
+        let why = match runtime.block_on(run) {
+            Ok(Ok(())) => None,
+            Ok(Err(panic)) => Some(panic_text(&*panic)),
+            Err(_) => Some(format!("it did not end within {} s", LIMIT.as_secs())),
+        };
+        println!("test {name} ... {}", if why.is_none() { "ok" } else { "FAILED" });
+        match why {
+            None => passed += 1,
+            Some(why) => failed.push((name, why)),
+        }
     }
     let word = if failed.is_empty() { "ok" } else { "FAILED" };
-    println!("\ntest result: {word}. {passed} passed; {} failed {failed:?}\n", failed.len());
+    for (name, why) in &failed {
+        println!("\n{name}: {why}");
+    }
+    println!("\ntest result: {word}. {passed} passed; {} failed\n", failed.len());
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
