@@ -21,6 +21,7 @@ mod sessions;
 mod stamp;
 mod stopping;
 mod streams;
+mod subagent_faults;
 mod subagent_lives;
 mod subagent_rights;
 mod subagents;
@@ -179,6 +180,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_thousand_agents_share_a_small_purse
             a_resumed_agent_is_priced_first
             a_defined_agent_has_what_its_definition_leaves;
+        subagent_faults:
+            ten_agents_end_with_the_interrupt
+            a_huge_answer_is_cut
+            a_budget_reached_by_several_stops_all
+            two_agents_do_not_overwrite_each_other;
         subagent_rights:
             a_deny_rule_holds_below
             what_becomes_stricter_is_stricter_below
