@@ -61,7 +61,7 @@ pub struct ExplainArgs {
     /// Judge the call as if all commands had network access
     #[arg(long)]
     pub network: bool,
-    /// Judge the call as with --accept-missing-layers
+    /// Judge the call as if missing sandbox layers were accepted
     #[arg(long)]
     pub accept_missing_layers: bool,
     /// Judge the call as if the sandbox were off
