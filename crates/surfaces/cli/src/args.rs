@@ -343,7 +343,7 @@ pub enum Format {
 pub enum PermissionMode {
     /// Run calls that only read inside the working directory; ask about everything else
     Default,
-    /// Also run file edits inside the working directory
+    /// Also make file edits inside the working directory
     AcceptEdits,
     /// Run nothing that changes anything
     Plan,

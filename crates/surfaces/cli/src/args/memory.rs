@@ -11,7 +11,7 @@ pub struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// List the memories of this project and of all projects, newest first
+    /// List the memories of this project and those shared by all projects, newest first
     #[command(after_help = "Example: ostler memory list --kind preference")]
     List(ListArgs),
     /// Search memories by words and meaning

@@ -18,7 +18,7 @@ const HELP: &str = "\
 /fork             continue in a copy of this session
 /continue         resume an unfinished turn: an open question, or a call that a hook deferred
 /undo [N]         undo the last change, or the last N; /undo --redo reverts that
-/rewind [TURN]    list the turns, or restore files and conversation to before one
+/rewind [TURN]    list the turns, or restore files and conversation to their state before one
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
