@@ -40,16 +40,26 @@ fn main() {
 
 /// Until nobody wants it any more.
 fn serve() {
-    let server = ModelServer::start(Script::new().by(reply).forever()).unwrap();
+    let mut script = Script::new().by(reply).forever();
+    // One for each agent, and some that are being closed.
+    script.limits.connections = 2 * COUNT;
+    let server = ModelServer::start(script).unwrap();
     println!("{}", server.url());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 /// `go COUNT ATONCE` starts agents, so many in one answer; `agent` looks around; `plain` makes two calls.
 fn reply(request: &Recorded) -> Reply {
-    let prompt = request.messages()[0].to_string();
+    let messages = request.messages();
+    let is_prompt = |message: &Value| {
+        let text = message.to_string();
+        ["go agents ", "go plain", "task-of-an-agent"].iter().any(|word| text.contains(word))
+            && message["role"] == "user"
+    };
+    let at = messages.iter().rposition(is_prompt).unwrap_or_default();
+    let prompt = messages[at].to_string();
     let is_answer = |message: &&Value| message["role"] == "assistant";
-    let nth = request.messages().iter().filter(is_answer).count();
+    let nth = messages[at..].iter().filter(is_answer).count();
     let look = || text("I look.").call("Glob", json!({ "pattern": "none-*" }));
     let after = |word: &str| prompt.split_once(word).map(|(_, rest)| rest);
     if let Some(rest) = after("go agents ") {
