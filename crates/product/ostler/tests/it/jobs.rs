@@ -14,9 +14,10 @@ use std::time::Duration;
 
 const TAG: &str = "<task-notification>";
 /// Runs until the test wants it to end.
-const WAITS: &str = "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; echo over";
+pub const WAITS: &str =
+    "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; echo over";
 
-fn background(command: &str) -> (&'static str, Value) {
+pub fn background(command: &str) -> (&'static str, Value) {
     ("Bash", json!({ "command": command, "run_in_background": true }))
 }
 
@@ -25,38 +26,38 @@ fn reporting(world: &World) -> Options {
     with(world.on_disk(), |options| options.session.jobs.start_turns = true)
 }
 
-fn release(world: &World) {
+pub fn release(world: &World) {
     std::fs::write(world.project().join("go"), "").unwrap();
 }
 
-async fn ended(session: &Session) -> JobView {
+pub async fn ended(session: &Session) -> JobView {
     becomes("the job ends", || session.jobs().iter().all(|job| job.end.is_some())).await;
     session.jobs().pop().unwrap()
 }
 
 /// Waits for the end of a job, and reads the turn that it starts.
-async fn reported(session: &Session) -> Finished {
+pub async fn reported(session: &Session) -> Finished {
     session.report_due().await;
     finished(session.run_reports().unwrap()).await
 }
 
 /// The results of the last request, as text.
-fn results(request: &Recorded) -> String {
+pub fn results(request: &Recorded) -> String {
     request.tool_results().iter().map(|result| result.to_string()).collect()
 }
 
 /// The first name of a job in a text.
-fn job_name(text: &str) -> String {
+pub fn job_name(text: &str) -> String {
     let (_, rest) = text.split_once(" as b").expect("a job is named");
     format!("b{}", rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>())
 }
 
-fn notices(world: &World) -> usize {
+pub fn notices(world: &World) -> usize {
     let last = world.server.requests().pop().unwrap();
     last.json()["messages"].to_string().matches(TAG).count()
 }
 
-async fn close_and_reopen(world: &World, session: Session, options: Options) -> Session {
+pub async fn close_and_reopen(world: &World, session: Session, options: Options) -> Session {
     let id = session.id().to_string();
     session.close("other").await;
     drop(session);
