@@ -75,7 +75,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_closed_session_ends_its_jobs_and_says_so_once
             the_next_prompt_brings_the_news
             a_flood_is_kept_by_its_ends
-            running_jobs_are_carried_over_a_compaction_and_not_into_a_fork;
+            running_jobs_are_carried_over_a_compaction_and_not_into_a_fork
+            a_stop_hook_is_told_what_runs;
         kept_jobs:
             one_outlives_its_session_and_is_reported_once
             tools_reach_one_after_the_session_was_opened_again
