@@ -1,20 +1,24 @@
 //! The first call of every program that uses Ostler.
 
 use crate::error::Error;
+use crate::jobs::{KEEPER_ROLE, keep_job};
 use ostler_exec::SupervisorProgram;
 
 /// How the supervisor's copy of the program knows its role.
-const ROLE: &str = "__ostler-supervisor";
+pub(crate) const ROLE: &str = "__ostler-supervisor";
 
 /// Proof that [`init`] ran: commands are started by a second copy of this program, which must know its role.
 pub struct Init {
     pub(crate) supervisor: SupervisorProgram,
 }
 
-/// Call it first in `main`. In the supervisor's copy of the program it does not return.
+/// Call it first in `main`. In the copy of the program that is a supervisor, or keeps a job, it does not return.
 pub fn init() -> Init {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == ROLE) {
-        ostler_exec::supervise();
+    let mut words = std::env::args_os().skip(1);
+    match words.next() {
+        Some(role) if role == ROLE => ostler_exec::supervise(),
+        Some(role) if role == KEEPER_ROLE => keep_job(words.next()),
+        _ => {}
     }
     Init { supervisor: SupervisorProgram::this_binary([ROLE]) }
 }

@@ -391,7 +391,7 @@ impl Session {
         if let Some(learner) = shared.events.learner() {
             learner.learn_new_turns().await.into_iter().for_each(&mut emit);
         }
-        self.close_jobs();
+        self.close_jobs().map(Event::notice).into_iter().for_each(&mut emit);
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;
         emit(Event::Closed { reason: reason.to_owned() });

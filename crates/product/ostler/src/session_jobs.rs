@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::input::{InputReceipt, InputRefused, Prompt};
 use crate::jobs::JobTable;
 use crate::session::{Session, Work};
+use ostler_core::event::Notice;
 use ostler_core::ids::{CallId, JobId};
 use ostler_core::inbox::Inbound;
 use ostler_core::job::JobView;
@@ -61,11 +62,21 @@ impl Session {
         asked.or_else(|| queue.take_unasked(|| reports().map(begin)))
     }
 
-    /// What runs is reported as ended; the processes end with the commands of the session.
-    pub(crate) fn close_jobs(&self) {
-        if let Some(jobs) = self.job_table() {
-            jobs.close();
-        }
+    /// What runs is reported as ended; the processes end with the commands of the session. Tells of kept jobs, which go
+    /// on.
+    pub(crate) fn close_jobs(&self) -> Option<Notice> {
+        let jobs = self.job_table()?;
+        jobs.close();
+        let running = jobs.list().into_iter().filter(|job| job.end.is_none());
+        let names: Vec<String> = running.map(|job| job.record.id.to_string()).collect();
+        let (word, verb) =
+            if names.len() == 1 { ("job", "continues") } else { ("jobs", "continue") };
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| Notice::Command {
+            text: format!(
+                "background {word} {names} {verb}; `ostler jobs list` shows what runs, `ostler jobs stop` ends it"
+            ),
+        })
     }
 
     fn starts_turns(&self) -> bool {

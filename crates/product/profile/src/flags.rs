@@ -33,6 +33,8 @@ pub struct Flags {
     pub accept_missing_layers: bool,
     pub no_sandbox: bool,
     pub no_undo: bool,
+    /// Background jobs outlive the process; settings may choose it, too.
+    pub keep_jobs: bool,
     pub resume: Option<String>,
     pub continue_newest: bool,
     pub fork: bool,

@@ -2,7 +2,7 @@
 //! override settings.
 
 use crate::{Profile, ProfileError, prices, providers};
-use ostler::config::values::{JOB_TIME_LIMIT, MAX_JOBS};
+use ostler::config::values::{JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS};
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
     Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options, SessionOptions,
@@ -82,6 +82,7 @@ impl Profile {
             limit: values.number(&JOB_TIME_LIMIT).map_or(default.limit, Duration::from_secs),
             most: values.number(&MAX_JOBS).map_or(default.most, |most| most as usize),
             start_turns: true,
+            keep: self.flags.keep_jobs || values.switch(&KEEP_JOBS).unwrap_or(default.keep),
         }
     }
 

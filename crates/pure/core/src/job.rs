@@ -82,6 +82,26 @@ impl JobEnd {
         JobEnd::new(JobStatus::Died, "died with Ostler: the process that ran it was killed")
     }
 
+    /// The same for one that was to outlive Ostler.
+    pub fn lost() -> Self {
+        let words =
+            "died: the process that supervised it was killed, and everything it ran with it";
+        JobEnd::new(JobStatus::Died, words)
+    }
+
+    /// Somebody asked for its end with `ostler jobs stop`, and it did not end by itself before.
+    #[must_use]
+    pub fn stopped_from_outside(self) -> Self {
+        let asked = "was stopped with `ostler jobs stop`";
+        let words = match self.status {
+            JobStatus::Failed => format!("{asked} ({})", self.words),
+            JobStatus::Stopped => self.words.replacen("was stopped", asked, 1),
+            JobStatus::Died => format!("{asked}; its supervisor did not answer and was killed"),
+            JobStatus::Completed | JobStatus::TimedOut => return self,
+        };
+        JobEnd { status: JobStatus::Stopped, words, ..self }
+    }
+
     /// The session was closed while it ran.
     pub fn closed() -> Self {
         JobEnd::new(JobStatus::Stopped, "was stopped because the session was closed")

@@ -2,7 +2,7 @@
 
 use super::commands::Commands;
 use crate::tool_facts::KnownTools;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Denials {
 }
 
 /// A path that has been made absolute and freed of links as far as it exists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathScope {
     File(PathBuf),
@@ -214,7 +214,7 @@ impl Access {
 }
 
 /// Where an agent works. Roots come from the user only, and are absolute and free of links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
@@ -224,6 +224,7 @@ pub struct Workspace {
     /// Where we keep sessions, settings and rules: nobody else's to write or read.
     pub ours: Vec<PathBuf>,
     /// The tools that can be called here and named in rules.
+    #[serde(skip)]
     pub tools: KnownTools,
 }
 

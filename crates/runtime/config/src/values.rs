@@ -59,9 +59,22 @@ pub const MAX_JOBS: Key = Key {
     variable: None,
     request: "allows {} background jobs at once",
 };
+pub const KEEP_JOBS: Key = Key {
+    name: "keepJobs",
+    form: Form::Switch,
+    variable: None,
+    request: "turns keeping background jobs after Ostler exits {}",
+};
 
-const KEYS: [&Key; 6] =
-    [&MODEL, &FAST_MODE, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW, &JOB_TIME_LIMIT, &MAX_JOBS];
+const KEYS: [&Key; 7] = [
+    &MODEL,
+    &FAST_MODE,
+    &AUTO_COMPACT,
+    &AUTO_COMPACT_WINDOW,
+    &JOB_TIME_LIMIT,
+    &MAX_JOBS,
+    &KEEP_JOBS,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {

@@ -5,8 +5,9 @@ use crate::run::Turn;
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::event::{Event, Notice};
-use ostler_core::hook::{EventName, HookEvent, HookOutcome as Heard, Stand};
+use ostler_core::hook::{BackgroundTask, EventName, HookEvent, HookOutcome as Heard, Stand};
 use ostler_core::ids::InboundId;
+use ostler_core::job::JobRecord;
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{Hooks, StoreError};
 use ostler_core::turn::{Outcome, State, StopVerdict, Terminal};
@@ -55,15 +56,22 @@ impl HookDesk {
         }
     }
 
-    fn stop_event(&self, stop_hook_active: bool, last_assistant_message: String) -> HookEvent {
+    fn stop_event(
+        &self,
+        stop_hook_active: bool,
+        last_assistant_message: String,
+        jobs: Vec<JobRecord>,
+    ) -> HookEvent {
+        let background_tasks = jobs.into_iter().map(BackgroundTask::from).collect();
         match self.subagent.clone() {
-            None => HookEvent::Stop { stop_hook_active, last_assistant_message },
+            None => HookEvent::Stop { stop_hook_active, last_assistant_message, background_tasks },
             Some(Subagent { id, kind, transcript }) => HookEvent::SubagentStop {
                 agent_id: id,
                 agent_type: kind,
                 stop_hook_active,
                 agent_transcript_path: transcript,
                 last_assistant_message,
+                background_tasks,
             },
         }
     }
@@ -229,7 +237,8 @@ impl Turn {
     /// The model has said all. A hook may want more, as often as the machine allows.
     pub(crate) async fn stop_hooks(&mut self) -> Outcome {
         let last_text = self.tally.last_text().to_owned();
-        let event = self.agent.hooks.stop_event(self.stop_blocks > 0, last_text);
+        let jobs = self.agent.journal.jobs();
+        let event = self.agent.hooks.stop_event(self.stop_blocks > 0, last_text, jobs);
         if !self.agent.hooks.listens(event.name(), event.matched()) {
             return Outcome::StopHooks(StopVerdict::Pass);
         }

@@ -31,3 +31,8 @@ pub fn raise_open_file_limit() -> io::Result<Option<u64>> {
 pub(crate) fn limit_of_commands() -> Option<u64> {
     BEFORE.get().copied()
 }
+
+/// The same for a process that inherited a raised limit.
+pub(crate) fn start_commands_with(soft: u64) {
+    let _ = BEFORE.set(soft);
+}

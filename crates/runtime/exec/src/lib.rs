@@ -15,6 +15,8 @@
 //!   answers with SIGKILL to the group.
 //! - **One supervisor, many sessions.** Each has a [`CommandScope`]; ending one ends its commands and what
 //!   they have started, and leaves those of other scopes alone.
+//! - **A kept command ends with its keeper**, a process of its own that is the client of a supervisor of its own
+//!   ([`KeptCommand`]).
 //! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
@@ -33,16 +35,19 @@
 
 mod capture;
 mod command;
+mod command_bytes;
 mod connection;
 mod descriptors;
 mod environment;
 mod error;
 mod executor;
 mod group_signal;
+mod keeper;
 mod ladder;
 mod limits;
 mod marks;
 mod memory_file;
+mod other_process;
 mod progress;
 mod readable_descriptor;
 mod restarts;
@@ -66,9 +71,11 @@ pub use environment::{allowed_environment, without_secrets};
 pub use error::ExecError;
 pub use executor::Executor;
 pub use group_signal::{GroupSignal, signal_group};
+pub use keeper::{KeeperChannel, KeptCommand};
 pub use limits::{
     Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism, oom_kills,
 };
+pub use other_process::OtherProcess;
 pub use progress::OutputProgress;
 pub use running_command::RunningCommand;
 pub use sandbox::available_layers::AvailableLayers;

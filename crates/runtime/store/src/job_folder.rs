@@ -45,6 +45,9 @@ pub struct JobDescription {
     pub job: JobRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessMark>,
+    /// The process that runs a kept job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<ProcessMark>,
 }
 
 /// A process and when it started, in ticks since the machine did: a number that was given to another one is noticed.
@@ -110,10 +113,30 @@ impl JobFolders {
         cwd: &Path,
         process: Option<ProcessMark>,
     ) -> Result<JobFolder, StoreError> {
+        let folder = JobFolder::hold(self.folder(&job.id))?;
+        self.describe(job, cwd, process, None)?;
+        Ok(folder)
+    }
+
+    /// Tells others of a job that runs, here or in its keeper.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn describe(
+        &self,
+        job: &JobRecord,
+        cwd: &Path,
+        process: Option<ProcessMark>,
+        keeper: Option<ProcessMark>,
+    ) -> Result<(), StoreError> {
         let (session, cwd, job) = (self.session.clone(), cwd.to_owned(), job.clone());
-        let path = self.folder(&job.id);
-        let description = JobDescription { session, cwd, job, process };
-        JobFolder::begin(path, &description)
+        let path = self.folder(&job.id).join(DESCRIPTION);
+        write(&path, &JobDescription { session, cwd, job, process, keeper }, false)
+    }
+
+    /// What was written down of it.
+    pub fn description(&self, id: &JobId) -> Option<JobDescription> {
+        read(&self.folder(id).join(DESCRIPTION))
     }
 
     /// How it ended, if somebody saw that.
@@ -121,7 +144,12 @@ impl JobFolders {
         read(&self.folder(id).join(STATUS))
     }
 
-    /// The processes of it are gone, or nobody can say.
+    /// How a job ended that does not run any more. If nobody saw it, it died.
+    pub fn kept_end(&self, id: &JobId) -> JobEnd {
+        kept_end(&self.folder(id))
+    }
+
+    /// A living process holds its lock.
     pub fn runs(&self, id: &JobId) -> bool {
         is_held(&self.folder(id))
     }
@@ -135,13 +163,12 @@ pub fn job_folder(home: &Path, session: &SessionId) -> Option<PathBuf> {
 impl JobFolder {
     /// # Errors
     /// If the folder cannot be written, or another process runs the job.
-    pub fn begin(path: PathBuf, description: &JobDescription) -> Result<Self, StoreError> {
+    pub fn hold(path: PathBuf) -> Result<Self, StoreError> {
         let place = path.join(LOCK);
         let open =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&place);
         let lock = open.map_err(|error| io_error("open", &place, error))?;
         lock.try_lock().map_err(|error| io_error("lock", &place, error))?;
-        write(&path.join(DESCRIPTION), description)?;
         Ok(JobFolder { path, _lock: lock })
     }
 
@@ -150,7 +177,26 @@ impl JobFolder {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(&self, end: &JobEnd) -> Result<(), StoreError> {
-        write(&self.path.join(STATUS), end)
+        write(&self.path.join(STATUS), end, false)
+    }
+
+    /// As [`JobFolder::finish`]; it also survives the end of the machine.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish_durably(&self, end: &JobEnd) -> Result<(), StoreError> {
+        write(&self.path.join(STATUS), end, true)
+    }
+
+    pub fn output(&self) -> PathBuf {
+        self.path.join(OUTPUT)
+    }
+
+    /// Removes what is left of a job that nobody was told of.
+    pub fn remove_undescribed(&self) {
+        if !self.path.join(DESCRIPTION).exists() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 
     /// Somebody asked for its end from outside.
@@ -192,11 +238,22 @@ pub fn found_jobs(home: &Path) -> Vec<FoundJob> {
 }
 
 fn found_job(folder: PathBuf) -> Option<FoundJob> {
-    let description = read(&folder.join(DESCRIPTION))?;
+    let description: JobDescription = read(&folder.join(DESCRIPTION))?;
     // In this order: what ends in between has its status on disk.
     let runs = is_held(&folder);
-    let end = read(&folder.join(STATUS)).or_else(|| (!runs).then(JobEnd::died));
+    let gone = |description: &JobDescription| match description.job.kept {
+        true => kept_end(&folder),
+        false => JobEnd::died(),
+    };
+    let end = read(&folder.join(STATUS)).or_else(|| (!runs).then(|| gone(&description)));
     Some(FoundJob { folder, description, end })
+}
+
+fn kept_end(folder: &Path) -> JobEnd {
+    read(&folder.join(STATUS)).unwrap_or_else(|| match folder.join(STOP).exists() {
+        true => JobEnd::lost().stopped_from_outside(),
+        false => JobEnd::lost(),
+    })
 }
 
 /// Removes folders of jobs that ended long ago.
@@ -231,15 +288,22 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok().filter(|_| is_small)?).ok()
 }
 
-/// Whole or not at all.
-fn write(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+/// Whole or not at all; `durably`, it is on the disk afterwards.
+fn write(path: &Path, value: &impl Serialize, durably: bool) -> Result<(), StoreError> {
     let failed = |error: &dyn std::fmt::Display| io_error("write", path, error);
     let bytes = serde_json::to_vec_pretty(value).map_err(|error| failed(&error))?;
     let new = path.with_extension("new");
     let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
     let written = made.and_then(|mut file| {
         file.write_all(&bytes)?;
-        fs::rename(&new, path)
+        if durably {
+            file.sync_all()?;
+        }
+        fs::rename(&new, path)?;
+        match path.parent().filter(|_| durably) {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     });
     written.map_err(|error| failed(&error))
 }

@@ -5,7 +5,9 @@ mod environment;
 mod execution;
 mod git;
 mod group;
+mod job_settling;
 mod judge;
+mod kept_job;
 mod places;
 mod readings;
 mod report;
@@ -22,6 +24,7 @@ use environment::CommandEnvironment;
 pub use environment::{CommandVariables, may_set_variable};
 use execution::Execution;
 use group::KeptFolders;
+pub use kept_job::KeptJob;
 use ostler_core::event::Notice;
 use ostler_core::ids::JobId;
 use ostler_core::message::ResultPart;
@@ -222,6 +225,7 @@ impl BuiltIn for Bash {
             Err(misuse) => return misuse,
         };
         let wish = self.wish(&cx);
+        self.look_again_after_kept_jobs();
         let (commands, environment) = (self.readings.of(&input.command), self.environment());
         let path = environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
@@ -247,6 +251,10 @@ impl BuiltIn for Bash {
         self.confinement.confine(&mut command, &held);
         let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
         let begun = BegunCommand { input, commands, held, late, kept, oom_kills };
+        let place = match place {
+            Some(place) if place.kept => return self.keep(begun, command, place, &cx).await,
+            place => place,
+        };
         let mut execution = match Execution::start(&self.executor, command).await {
             Ok(execution) => execution,
             Err(error) => return self.ended(begun, Err(error), cx).await,

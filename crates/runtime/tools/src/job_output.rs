@@ -6,13 +6,19 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes kept from the beginning, and from the end at most.
 const HEAD: u64 = 4 << 20;
 const TAIL: u64 = 4 << 20;
 /// What one read gives at most, in bytes.
 const READ: u64 = 30_000;
+/// The line in the middle, and its bytes at most.
+const MARK_BEGIN: &str = "\n[… ";
+const MARK_END: &str = " bytes dropped …]\n";
+const MARK: u64 = 64;
+/// How often a file is read that changes meanwhile.
+const TRIES: usize = 5;
 
 pub struct JobOutput {
     file: File,
@@ -105,7 +111,7 @@ impl JobOutput {
     }
 
     fn write_mark(&mut self, tail: &[u8]) -> io::Result<()> {
-        let mark = format!("\n[… {} bytes dropped …]\n", self.dropped);
+        let mark = format!("{MARK_BEGIN}{}{MARK_END}", self.dropped);
         self.mark = mark.len() as u64;
         self.tail = tail.len() as u64;
         self.file.write_all_at(mark.as_bytes(), self.head)?;
@@ -115,16 +121,7 @@ impl JobOutput {
 
     /// Of the file, from this place on.
     fn bytes(&self, at: u64, most: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(most).unwrap_or(0)];
-        let mut length = 0;
-        while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, at + length as u64)? {
-                0 => break,
-                read => length += read,
-            }
-        }
-        bytes.truncate(length);
-        Ok(bytes)
+        bytes_of(&self.file, at, most)
     }
 
     /// The newest output, at most so many bytes.
@@ -141,10 +138,110 @@ impl JobOutput {
         let wanted = total - from;
         let newest = wanted.min(READ);
         let text = if newest == 0 { String::new() } else { self.newest(newest) };
-        match wanted - newest {
-            0 => text,
-            left => format!("[… {left} bytes left out; the file has more of them …]\n{text}"),
+        with_left_out(wanted - newest, text)
+    }
+}
+
+/// Reads such a file while another process writes it.
+pub struct JobOutputReader {
+    path: PathBuf,
+    limits: OutputShare,
+    /// As in [`JobOutput`].
+    read: u64,
+}
+
+/// What a file consists of.
+#[derive(PartialEq, Eq)]
+struct OutputParts {
+    /// Bytes of the file.
+    length: u64,
+    /// Bytes of the line in its middle.
+    mark: u64,
+    dropped: u64,
+}
+
+impl JobOutputReader {
+    /// Everything in the file counts as new.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let limits = OutputShare { head: HEAD, tail: TAIL };
+        JobOutputReader { path: path.into(), limits, read: 0 }
+    }
+
+    /// As [`JobOutput::newest`].
+    pub fn newest(&self, most: u64) -> String {
+        self.look(|_| most).map(|(_, text)| text).unwrap_or_default()
+    }
+
+    /// As [`JobOutput::new_output`].
+    pub fn new_output(&mut self) -> String {
+        let wanted = |total: u64| total.saturating_sub(self.read);
+        let Ok((total, text)) = self.look(|total| wanted(total).min(READ)) else {
+            return String::new();
+        };
+        let left = wanted(total).saturating_sub(READ);
+        self.read = self.read.max(total);
+        with_left_out(left, text)
+    }
+
+    /// How much was written in all, and the newest of it. What the writer moves meanwhile is read again.
+    fn look(&self, most: impl Fn(u64) -> u64) -> io::Result<(u64, String)> {
+        let file = File::open(&self.path)?;
+        let mut parts = self.parts(&file)?;
+        for _ in 0..TRIES {
+            let total = (parts.length - parts.mark).saturating_add(parts.dropped);
+            let tail = match parts.mark {
+                0 => parts.length,
+                mark => parts.length - self.limits.head - mark,
+            };
+            let most = most(total).min(tail);
+            let bytes = bytes_of(&file, parts.length - most, most)?;
+            let after = self.parts(&file)?;
+            if after.dropped == parts.dropped {
+                return Ok((total, readable(&bytes)));
+            }
+            parts = after;
         }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn parts(&self, file: &File) -> io::Result<OutputParts> {
+        let length = file.metadata()?.len();
+        let line = match length > self.limits.head {
+            true => bytes_of(file, self.limits.head, MARK)?,
+            false => Vec::new(),
+        };
+        let line = String::from_utf8_lossy(&line);
+        let number = |rest: &str| -> Option<(u64, u64)> {
+            let (number, _) = rest.split_once(MARK_END)?;
+            let mark = MARK_BEGIN.len() + number.len() + MARK_END.len();
+            Some((number.parse().ok()?, mark as u64))
+        };
+        let found = line.strip_prefix(MARK_BEGIN).and_then(number);
+        // The writer may have shortened it after we looked at its length.
+        let found = found.filter(|(_, mark)| self.limits.head + mark <= length);
+        let (dropped, mark) = found.unwrap_or_default();
+        Ok(OutputParts { length, mark, dropped })
+    }
+}
+
+/// Of a file, from this place on.
+fn bytes_of(file: &File, at: u64, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(most).unwrap_or(0)];
+    let mut length = 0;
+    while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+fn with_left_out(left: u64, text: String) -> String {
+    match left {
+        0 => text,
+        left => format!("[… {left} bytes left out; the file has more of them …]\n{text}"),
     }
 }
 
@@ -206,6 +303,27 @@ mod tests {
         let text = output.new_output();
         assert!(text.starts_with("[… 70003 bytes left out") && text.ends_with("xend"));
         assert!(text.len() < 31_000);
+    }
+
+    /// A second reader sees at any time what the writer itself would say.
+    #[test]
+    fn another_process_reads_the_same() {
+        let (folder, mut output) = output(10, 20);
+        let path = folder.path().join("output.txt");
+        let limits = OutputShare { head: 10, tail: 20 };
+        let mut reader = JobOutputReader { path, limits, read: 0 };
+        let all: String = (0..300).map(|n| format!("{n}\n")).collect();
+        let mut seen = String::new();
+        for chunk in all.as_bytes().chunks(7) {
+            output.push(chunk);
+            assert_eq!(reader.newest(5), output.newest(5));
+            let new = reader.new_output();
+            assert_eq!(new.as_bytes(), chunk, "after {seen:?}");
+            seen.push_str(&new);
+        }
+        assert_eq!(seen, all);
+        assert_eq!(reader.new_output(), "");
+        assert_eq!(JobOutputReader::new("/nowhere").new_output(), "");
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub struct RunArgs {
     /// Use this UUID as the id of the new session
     #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,
+    /// Let background jobs continue after Ostler exits; resuming the session finds them
+    #[arg(long, help_heading = SESSIONS)]
+    pub keep_jobs: bool,
 }
 
 /// Overrides of the sandbox settings.

@@ -1,8 +1,10 @@
 //! The jobs of all sessions on this machine, as any terminal sees them.
 
+use super::kept_jobs::marked_process;
 use crate::error::Error;
 use ostler_core::job::JobView;
-use ostler_store::{FoundJob, found_jobs, process_mark};
+use ostler_exec::{GroupSignal, OtherProcess, signal_group};
+use ostler_store::{FoundJob, ProcessMark, found_jobs, process_mark};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,6 +12,8 @@ use std::time::{Duration, Instant};
 /// Between SIGTERM and SIGKILL, and until a killed job must be gone.
 const GRACE: Duration = Duration::from_secs(2);
 const GONE: Duration = Duration::from_secs(10);
+/// A keeper allows its command the same grace.
+const ENDING: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A job of some session.
@@ -43,6 +47,17 @@ impl MachineJob {
     }
 }
 
+/// Asks a keeper to end its job. One that does not answer is killed, and its supervisor ends the job. False: the job is
+/// still there.
+fn stop_keeper(keeper: &OtherProcess, command: ProcessMark) -> bool {
+    keeper.signal(GroupSignal::Terminate);
+    if !keeper.wait(ENDING) {
+        keeper.signal(GroupSignal::Kill);
+        keeper.wait(GONE);
+    }
+    marked_process(command).is_none_or(|command| command.wait(GONE))
+}
+
 /// Ends a job and waits until it is gone. False: it had ended.
 ///
 /// # Errors
@@ -55,14 +70,17 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
     let wrong = |why: String| Error::Jobs(format!("cannot stop {id}: {why}"));
     let process = job.found.description.process.ok_or_else(|| wrong("it has no process".into()))?;
     job.found.mark_stopped().map_err(|error| wrong(error.to_string()))?;
+    if let Some(keeper) = job.found.description.keeper.and_then(marked_process) {
+        return match stop_keeper(&keeper, process) {
+            true => Ok(true),
+            false => Err(wrong("it does not end".into())),
+        };
+    }
     let is_same = || process_mark(process.pid) == Some(process);
-    for (signal, patience) in
-        [(ostler_exec::GroupSignal::Terminate, GRACE), (ostler_exec::GroupSignal::Kill, GONE)]
-    {
+    for (signal, patience) in [(GroupSignal::Terminate, GRACE), (GroupSignal::Kill, GONE)] {
         // The number may have been given to another process meanwhile.
         if is_same() {
-            ostler_exec::signal_group(process.pid, signal)
-                .map_err(|error| wrong(error.to_string()))?;
+            signal_group(process.pid, signal).map_err(|error| wrong(error.to_string()))?;
         }
         let until = Instant::now() + patience;
         while Instant::now() < until {

@@ -5,13 +5,17 @@
 //!   process holds. Nothing is believed of a process number.
 //! - **One notice per job.** The item of the inbox is the record of the end; a job without one is reported when its session
 //!   is opened again.
-//! - **Jobs die with the process**, and with their session.
+//! - **Jobs die with the process**, and with their session. Only a kept job outlives both: a keeper runs it.
+//! - **A kept job is on record before it may outlive us**, and its end is on disk before its lock is free.
 //!
 //! A kind of job is whatever implements [`JobWork`](ostler_core::ports::JobWork).
 
+mod keeper;
+mod kept_jobs;
 mod machine_jobs;
 mod table;
 
+pub(crate) use keeper::{ROLE as KEEPER_ROLE, keep_job};
 pub use machine_jobs::{MachineJob, machine_jobs, stop_machine_job};
 pub(crate) use table::JobTable;
 
@@ -26,10 +30,12 @@ pub struct JobOptions {
     pub most: usize,
     /// The end of a job starts a turn if none runs. Otherwise the model is told with the next prompt.
     pub start_turns: bool,
+    /// Commands that are started in the background outlive the process, under a supervisor of their own each.
+    pub keep: bool,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        JobOptions { limit: Duration::from_secs(300), most: 16, start_turns: false }
+        JobOptions { limit: Duration::from_secs(300), most: 16, start_turns: false, keep: false }
     }
 }

@@ -15,7 +15,7 @@ use ostler_engine::Journal;
 use ostler_store::{JobFolder, JobFolders, process_mark, prune_jobs};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, Weak};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -40,6 +40,8 @@ pub(crate) struct JobTable {
     wishes: watch::Sender<(u64, Option<CallId>)>,
     /// Counts ends.
     ends: watch::Sender<u64>,
+    /// For what waits for the end of a kept job.
+    me: Weak<JobTable>,
 }
 
 /// Where the outputs go.
@@ -68,6 +70,17 @@ struct Job {
     folder: Option<JobFolder>,
 }
 
+impl TableState {
+    fn add(&mut self, record: JobRecord, work: Arc<dyn JobWork>, folder: Option<JobFolder>) {
+        let ended = self.jobs.iter().filter(|job| job.end.is_some()).count();
+        if ended > ENDED {
+            let oldest = self.jobs.iter().position(|job| job.end.is_some());
+            oldest.map(|oldest| self.jobs.remove(oldest));
+        }
+        self.jobs.push(Job { record, work, end: None, over: watch::Sender::new(false), folder });
+    }
+}
+
 impl Job {
     fn view(&self) -> JobView {
         JobView { record: self.record.clone(), end: self.end.clone() }
@@ -94,16 +107,50 @@ impl JobTable {
         };
         let (state, wishes) = (Mutex::default(), watch::Sender::new((0, None)));
         let (cwd, ends) = (cwd.to_owned(), watch::Sender::new(0));
-        let table = JobTable { journal, events, options, cwd, place, state, wishes, ends };
+        let table = Arc::new_cyclic(|me| {
+            let me = me.clone();
+            JobTable { journal, events, options, cwd, place, state, wishes, ends, me }
+        });
         for job in table.journal.jobs() {
-            let seen = table.folders().and_then(|folders| folders.end(&job.id));
+            if job.kept && table.follow_again(&job) {
+                continue;
+            }
+            let seen = table.folders().and_then(|folders| match job.kept {
+                true => Some(folders.kept_end(&job.id)),
+                false => folders.end(&job.id),
+            });
             let output = job.output.as_deref().map(newest).unwrap_or_default();
             table.report(&job, &seen.unwrap_or_else(JobEnd::died), &output);
         }
-        Arc::new(table)
+        table
     }
 
-    fn folders(&self) -> Option<JobFolders> {
+    pub(super) fn weak(&self) -> Weak<Self> {
+        self.me.clone()
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    pub(super) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Lists a job that a keeper runs, if `write_down` does not fail. It is told whether there is room for another one.
+    pub(super) fn add_kept(
+        &self,
+        record: JobRecord,
+        work: Arc<dyn JobWork>,
+        write_down: impl FnOnce(&JobRecord, Result<(), String>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut state = self.state();
+        write_down(&record, self.room(&state))?;
+        state.add(record, work, None);
+        Ok(())
+    }
+
+    pub(super) fn folders(&self) -> Option<JobFolders> {
         match &self.place {
             TablePlace::Home(folders) => Some(folders.clone()),
             TablePlace::Temporary { session, folder } => {
@@ -143,13 +190,13 @@ impl JobTable {
         self.room(&self.state()).is_err()
     }
 
-    /// What runs is reported as ended, and nothing new begins. The processes are the caller's to end.
+    /// What ends with the session is reported as ended, and nothing new begins. The processes are the caller's to end.
     pub(crate) fn close(&self) {
         let running: Vec<JobId> = {
             let mut state = self.state();
             state.closed = true;
-            let running = state.jobs.iter().filter(|job| job.end.is_none());
-            running.map(|job| job.record.id.clone()).collect()
+            let ending = state.jobs.iter().filter(|job| job.end.is_none() && !job.record.kept);
+            ending.map(|job| job.record.id.clone()).collect()
         };
         for id in running {
             self.end(&id, JobEnd::closed());
@@ -201,7 +248,9 @@ impl Jobs for JobTable {
         let id = JobId::new(format!("b{}", name.get(..NAME).unwrap_or(&name)));
         let folders = self.folders().ok_or("no directory for its output could be made in /tmp")?;
         let output = folders.reserve(&id).map_err(|error| error.to_string())?;
-        Ok(JobPlace { id, output, at: SystemClock.now(), limit: self.options.limit, kept: false })
+        // A session that leaves nothing behind cannot be told of it later.
+        let kept = self.options.keep && matches!(self.place, TablePlace::Home(_));
+        Ok(JobPlace { id, output, at: SystemClock.now(), limit: self.options.limit, kept })
     }
 
     fn begin(&self, record: JobRecord, work: Arc<dyn JobWork>) -> Result<(), String> {
@@ -213,14 +262,12 @@ impl Jobs for JobTable {
             folders.begin(&record, &self.cwd, process).map_err(|error| error.to_string())?;
         let entry = Entry::Detached { job: Box::new(record.clone()) };
         self.journal.record(entry).map_err(|error| error.to_string())?;
-        let ended = state.jobs.iter().filter(|job| job.end.is_some()).count();
-        if ended > ENDED {
-            let oldest = state.jobs.iter().position(|job| job.end.is_some());
-            oldest.map(|oldest| state.jobs.remove(oldest));
-        }
-        let (over, folder) = (watch::Sender::new(false), Some(folder));
-        state.jobs.push(Job { record, work, end: None, over, folder });
+        state.add(record, work, Some(folder));
         Ok(())
+    }
+
+    fn keep(&self, record: JobRecord, order: Vec<u8>) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(self.start_keeper(record, order))
     }
 
     fn end(&self, id: &JobId, mut end: JobEnd) {
@@ -228,13 +275,15 @@ impl Jobs for JobTable {
         let output = work.newest();
         let (record, folder) = {
             let mut state = self.state();
+            let closed = state.closed;
             let open = |job: &&mut Job| job.record.id == *id && job.end.is_none();
+            // One that ends after its session is reported when that is opened again.
+            let open = |job: &&mut Job| open(job) && !(closed && job.record.kept);
             let Some(job) = state.jobs.iter_mut().find(open) else { return };
             let folder = job.folder.take();
             if folder.as_ref().is_some_and(JobFolder::is_stopped) && end.status == JobStatus::Failed
             {
-                let words = format!("was stopped with `ostler jobs stop` ({})", end.words);
-                end = JobEnd { status: JobStatus::Stopped, words, ..end };
+                end = end.stopped_from_outside();
             }
             // Before the log says so: whoever finds no notice there finds the end here.
             if let Some(folder) = &folder {

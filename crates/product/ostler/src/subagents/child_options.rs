@@ -1,6 +1,7 @@
 //! The options of an agent: those of the one who starts it as they are now, and what its definition takes away.
 
 use super::kinds;
+use crate::jobs::JobOptions;
 use crate::kit::known_tools;
 use crate::session::SessionShared;
 use crate::session_options::{SessionChoice, SessionOptions};
@@ -45,6 +46,8 @@ pub(super) fn of(
         memory: false,
         slow_call: None,
         event_log: false,
+        // It ends with its call, and nobody would be told.
+        jobs: JobOptions { keep: false, ..own.jobs },
         ..SessionOptions::clone(own)
     }
 }

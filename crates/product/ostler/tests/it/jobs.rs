@@ -5,18 +5,20 @@ use crate::support::{
     World, becomes, finished, open, runs, try_open, unique_sleep, until, with, with_log,
 };
 use ostler::{
-    Driver, Event, Finished, ForkPoint, Input, InputRefused, JobStatus, JobView, Notice, Options,
-    Session, SessionChoice, UndoChoice,
+    BoxFuture, Driver, Event, EventName, Finished, ForkPoint, Hook, HookEvent, HookOutcome, Input,
+    InputRefused, JobStatus, JobView, Notice, Options, Session, SessionChoice, UndoChoice,
 };
 use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const TAG: &str = "<task-notification>";
 /// Runs until the test wants it to end.
-const WAITS: &str = "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; echo over";
+pub const WAITS: &str =
+    "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; echo over";
 
-fn background(command: &str) -> (&'static str, Value) {
+pub fn background(command: &str) -> (&'static str, Value) {
     ("Bash", json!({ "command": command, "run_in_background": true }))
 }
 
@@ -25,38 +27,38 @@ fn reporting(world: &World) -> Options {
     with(world.on_disk(), |options| options.session.jobs.start_turns = true)
 }
 
-fn release(world: &World) {
+pub fn release(world: &World) {
     std::fs::write(world.project().join("go"), "").unwrap();
 }
 
-async fn ended(session: &Session) -> JobView {
+pub async fn ended(session: &Session) -> JobView {
     becomes("the job ends", || session.jobs().iter().all(|job| job.end.is_some())).await;
     session.jobs().pop().unwrap()
 }
 
 /// Waits for the end of a job, and reads the turn that it starts.
-async fn reported(session: &Session) -> Finished {
+pub async fn reported(session: &Session) -> Finished {
     session.report_due().await;
     finished(session.run_reports().unwrap()).await
 }
 
 /// The results of the last request, as text.
-fn results(request: &Recorded) -> String {
+pub fn results(request: &Recorded) -> String {
     request.tool_results().iter().map(|result| result.to_string()).collect()
 }
 
 /// The first name of a job in a text.
-fn job_name(text: &str) -> String {
+pub fn job_name(text: &str) -> String {
     let (_, rest) = text.split_once(" as b").expect("a job is named");
     format!("b{}", rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>())
 }
 
-fn notices(world: &World) -> usize {
+pub fn notices(world: &World) -> usize {
     let last = world.server.requests().pop().unwrap();
     last.json()["messages"].to_string().matches(TAG).count()
 }
 
-async fn close_and_reopen(world: &World, session: Session, options: Options) -> Session {
+pub async fn close_and_reopen(world: &World, session: Session, options: Options) -> Session {
     let id = session.id().to_string();
     session.close("other").await;
     drop(session);
@@ -329,4 +331,47 @@ pub async fn running_jobs_are_carried_over_a_compaction_and_not_into_a_fork() {
 async fn read_all(mut turn: Driver) {
     use futures_util::StreamExt;
     while turn.next().await.is_some() {}
+}
+
+/// Keeps what it was told when turns ended.
+struct StopListener(Mutex<Vec<Value>>);
+
+impl Hook for StopListener {
+    fn name(&self) -> &str {
+        "listener"
+    }
+
+    fn listens(&self, event: EventName, _: Option<&str>) -> bool {
+        event == EventName::Stop
+    }
+
+    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
+        self.0.lock().unwrap().push(serde_json::to_value(event).unwrap());
+        Box::pin(std::future::ready(HookOutcome::default()))
+    }
+}
+
+pub async fn a_stop_hook_is_told_what_runs() {
+    let script = Script::new()
+        .answer(calls([background(WAITS)]))
+        .answer(text("started"))
+        .answer(text("noted"));
+    let world = World::new(script);
+    let listener = Arc::new(StopListener(Mutex::default()));
+    let hook = listener.clone();
+    let session = open(with(reporting(&world), |o| o.session.hooks.inside.push(hook)));
+    finished(session.ask("go").unwrap()).await;
+    let [job] = session.jobs().try_into().unwrap();
+    release(&world);
+    reported(&session).await;
+    let heard = listener.0.lock().unwrap();
+    let lists: Vec<&Value> = heard.iter().map(|event| &event["background_tasks"]).collect();
+    let running = json!([{
+        "task_id": job.record.id, "tool_use_id": job.record.call, "description": job.record.label, "task_type": "local_bash"
+    }]);
+    assert_eq!(
+        lists,
+        [&running, &json!([])],
+        "one ran when the first turn ended, none when the second did"
+    );
 }

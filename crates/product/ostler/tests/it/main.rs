@@ -9,6 +9,7 @@ mod dropping;
 mod inputs;
 mod instructions;
 mod jobs;
+mod kept_jobs;
 mod late_tools;
 mod mixed_undo;
 mod opening;
@@ -74,7 +75,17 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_closed_session_ends_its_jobs_and_says_so_once
             the_next_prompt_brings_the_news
             a_flood_is_kept_by_its_ends
-            running_jobs_are_carried_over_a_compaction_and_not_into_a_fork;
+            running_jobs_are_carried_over_a_compaction_and_not_into_a_fork
+            a_stop_hook_is_told_what_runs;
+        kept_jobs:
+            one_outlives_its_session_and_is_reported_once
+            tools_reach_one_after_the_session_was_opened_again
+            one_that_ends_at_once_is_reported_like_any_other
+            one_that_cannot_start_is_told_and_leaves_nothing
+            what_one_left_in_the_project_is_looked_at
+            a_moved_command_is_not_kept
+            without_a_home_nothing_is_kept
+            one_has_the_sandbox_and_the_limits_of_every_command;
         sessions:
             another_engine_goes_on
             a_session_has_one_owner

@@ -1,6 +1,6 @@
 //! The process in which a case happens, and what it is told.
 
-use crate::{budget_herd, job_kills, log_kills, many_sessions, ring_memory};
+use crate::{budget_herd, job_kills, kept_jobs, log_kills, many_sessions, ring_memory};
 use futures_util::StreamExt;
 use ostler::{Driver, Event, Finished, Init, Mode, Options};
 use ostler_model_server::ModelServer;
@@ -36,6 +36,11 @@ pub enum Part {
     JobKills {
         write: Option<u64>,
         torn: Option<usize>,
+        kept: bool,
+    },
+    /// Starts jobs, and waits to be killed.
+    KeptJobs {
+        beside: bool,
     },
 }
 
@@ -50,7 +55,10 @@ impl CaseProcess {
             Part::ManySessions => many_sessions::inside(init, self),
             Part::BudgetHerd(herd) => budget_herd::inside(init, self, herd),
             Part::RingMemory { observers } => ring_memory::inside(init, self, observers),
-            Part::JobKills { write, torn } => job_kills::inside(init, self, write, torn),
+            Part::JobKills { write, torn, kept } => {
+                job_kills::inside(init, self, (write, torn), kept);
+            }
+            Part::KeptJobs { beside } => kept_jobs::inside(init, self, beside),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
         }
     }

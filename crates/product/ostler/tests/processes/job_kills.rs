@@ -23,24 +23,42 @@ fn next(request: &Recorded) -> Reply {
     }
 }
 
+/// What a notice says of a job whose exit code nobody saw.
+fn unseen(kept: bool) -> &'static str {
+    match kept {
+        true => "because Ostler ended while the job was being started",
+        false => "died with Ostler",
+    }
+}
+
 fn started(
     write: Option<u64>,
     torn: Option<usize>,
+    kept: bool,
 ) -> (ModelServer, tempfile::TempDir, CaseProcess) {
     let server = ModelServer::start(Script::new().by(next).forever()).unwrap();
-    let (folder, inside) = case(&server, Part::JobKills { write, torn }, 1);
+    let (folder, inside) = case(&server, Part::JobKills { write, torn, kept }, 1);
     (server, folder, inside)
 }
 
 pub fn died_at_any_write(_: usize) {
-    let (server, _folder, inside) = started(Some(0), None);
+    any_write(false);
+}
+
+/// A job that is on record has its exit code, whatever happened to Ostler; one that is not does not run.
+pub fn died_at_any_write_with_a_kept_job(_: usize) {
+    any_write(true);
+}
+
+fn any_write(kept: bool) {
+    let (server, _folder, inside) = started(Some(0), None, kept);
     crate::case_process::succeeds(inside.command());
     let writes = facts(&inside).len();
     assert_eq!(resumed(&server, &inside), Told { jobs: 1, seen: 1 }, "the story has everything");
     let (mut tried, mut jobs, mut seen) = (0, 0, 0);
     for write in 1..=writes as u64 {
         for torn in [None, Some(20)] {
-            let (server, _folder, inside) = started(Some(write), torn);
+            let (server, _folder, inside) = started(Some(write), torn, kept);
             let died = inside.command().output().unwrap();
             assert_eq!(died.status.signal(), Some(6), "{write}: the crash did not happen");
             let told = resumed(&server, &inside);
@@ -49,13 +67,14 @@ pub fn died_at_any_write(_: usize) {
     }
     println!(
         "kill points of a process with a job tried: {tried} ({writes} writes, whole and torn): {jobs} jobs, each \
-         reported once; {seen} with their exit code, the others as died with Ostler"
+         reported once; {seen} with their exit code, the others {}",
+        unseen(kept)
     );
     assert!(seen > 0 && jobs > seen, "it proves nothing");
 }
 
 pub fn killed_while_a_job_runs(_: usize) {
-    let (server, _folder, inside) = started(None, None);
+    let (server, _folder, inside) = started(None, None, false);
     let mut process = inside.command().stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -66,8 +85,14 @@ pub fn killed_while_a_job_runs(_: usize) {
 }
 
 /// The process that dies.
-pub fn inside(init: &Init, told: &CaseProcess, write: Option<u64>, torn: Option<usize>) {
+pub fn inside(
+    init: &Init,
+    told: &CaseProcess,
+    (write, torn): (Option<u64>, Option<usize>),
+    kept: bool,
+) {
     let mut options = told.options();
+    options.session.jobs.keep = kept;
     options.session.jobs.start_turns = true;
     options.host.fault = write.map(|after_writes| Fault { after_writes, torn });
     ostler::block_on(async {
@@ -126,12 +151,15 @@ fn resumed(server: &ModelServer, inside: &CaseProcess) -> Told {
         assert_eq!(after.iter().filter(admits).count(), 1, "{id}");
         let words = notice.to_string();
         let code = words.contains("exit code 7");
-        assert!(code != words.contains("died with Ostler"), "{words}");
+        let kept = matches!(inside.part, Part::JobKills { kept: true, .. });
+        assert!(code != words.contains(unseen(kept)), "{words}");
         seen += usize::from(code);
     }
     let last = server.requests().pop().unwrap().json()["messages"].to_string();
     assert_eq!(last.matches(TAG).count(), jobs.len(), "{last}");
     assert_eq!(server.rejected(), Vec::<String>::new());
+    let known = ostler::machine_jobs(&inside.root.join("home"), None);
+    assert!(known.iter().all(|job| job.view.end.is_some()), "{known:?}");
     Told { jobs: jobs.len(), seen }
 }
 

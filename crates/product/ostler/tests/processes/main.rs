@@ -8,6 +8,7 @@ mod budget_herd;
 mod case_process;
 mod figures;
 mod job_kills;
+mod kept_jobs;
 mod log_kills;
 mod many_sessions;
 mod ring_memory;
@@ -21,7 +22,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 15] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -29,6 +30,19 @@ const CASES: [Case; 8] = [
     ("log_kills::died_at_any_write", log_kills::died_at_any_write),
     ("job_kills::died_at_any_write", job_kills::died_at_any_write),
     ("job_kills::killed_while_a_job_runs", job_kills::killed_while_a_job_runs),
+    ("job_kills::died_at_any_write_with_a_kept_job", job_kills::died_at_any_write_with_a_kept_job),
+    ("kept_jobs::one_goes_on_where_another_dies", kept_jobs::one_goes_on_where_another_dies),
+    (
+        "kept_jobs::a_resumed_session_finds_it_running",
+        kept_jobs::a_resumed_session_finds_it_running,
+    ),
+    ("kept_jobs::its_limit_needs_no_ostler", kept_jobs::its_limit_needs_no_ostler),
+    ("kept_jobs::it_dies_with_its_keeper", kept_jobs::it_dies_with_its_keeper),
+    (
+        "kept_jobs::it_dies_with_the_keepers_supervisor",
+        kept_jobs::it_dies_with_the_keepers_supervisor,
+    ),
+    ("kept_jobs::any_process_stops_it", kept_jobs::any_process_stops_it),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
 ];
 

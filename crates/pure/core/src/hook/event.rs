@@ -1,5 +1,6 @@
 //! The events that hooks receive. Fields and names are those of Claude Code's hooks, so that existing hooks work.
 
+use crate::job::{JobKind, JobRecord};
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -127,6 +128,31 @@ impl EventName {
     }
 }
 
+/// A job that is running when a turn ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BackgroundTask {
+    pub task_id: String,
+    /// The call that started it.
+    pub tool_use_id: String,
+    pub description: String,
+    /// `local_bash` or `local_agent`.
+    pub task_type: &'static str,
+}
+
+impl From<JobRecord> for BackgroundTask {
+    fn from(job: JobRecord) -> Self {
+        BackgroundTask {
+            task_id: job.id.to_string(),
+            tool_use_id: job.call.to_string(),
+            description: job.label,
+            task_type: match job.kind {
+                JobKind::Command => "local_bash",
+                JobKind::Agent => "local_agent",
+            },
+        }
+    }
+}
+
 /// One event, as a hook receives it. Fields that are the same for the whole session are added when it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
@@ -170,6 +196,7 @@ pub enum HookEvent {
         /// The turn already continues because a hook wanted it to.
         stop_hook_active: bool,
         last_assistant_message: String,
+        background_tasks: Vec<BackgroundTask>,
     },
     StopFailure {
         error: String,
@@ -185,6 +212,7 @@ pub enum HookEvent {
         stop_hook_active: bool,
         agent_transcript_path: String,
         last_assistant_message: String,
+        background_tasks: Vec<BackgroundTask>,
     },
     PreCompact {
         /// `auto` or `manual`.

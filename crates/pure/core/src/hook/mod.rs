@@ -15,7 +15,7 @@ mod sample;
 mod spec;
 
 pub use answer::{HookAnswer, answered, cut};
-pub use event::{EventName, HookEvent, OTHER_EVENTS};
+pub use event::{BackgroundTask, EventName, HookEvent, OTHER_EVENTS};
 pub use matcher::{HookMatcher, MatcherError};
 pub use outcome::{HookOutcome, HookReason, Stand, merge};
 pub use sample::canary;

@@ -17,9 +17,11 @@ pub fn canary(event: EventName, matched: Option<&str>) -> HookEvent {
         | EventName::PermissionRequest
         | EventName::PostToolUse
         | EventName::PostToolUseFailure => about_call(event, or(COMMANDS)),
-        EventName::Stop => {
-            HookEvent::Stop { stop_hook_active: false, last_assistant_message: "a canary".into() }
-        }
+        EventName::Stop => HookEvent::Stop {
+            stop_hook_active: false,
+            last_assistant_message: "a canary".into(),
+            background_tasks: Vec::new(),
+        },
         EventName::StopFailure => {
             HookEvent::StopFailure { error: or("canary"), last_assistant_message: String::new() }
         }
@@ -32,6 +34,7 @@ pub fn canary(event: EventName, matched: Option<&str>) -> HookEvent {
             stop_hook_active: false,
             agent_transcript_path: String::new(),
             last_assistant_message: "a canary".into(),
+            background_tasks: Vec::new(),
         },
         EventName::PreCompact => {
             HookEvent::PreCompact { trigger: or("manual"), custom_instructions: String::new() }

@@ -87,7 +87,7 @@ fn start(
         || LaunchRefusal::from(WireFailure { stage: LaunchStage::Request, errno: libc::EPROTO });
     let signals =
         sys::block_signals().map_err(|error| LaunchRefusal::sandbox(error.to_string()))?;
-    let body = super::read_body(plan).map_err(|_| broken())?;
+    let body = super::read_whole(plan, wire::MAX_BODY).map_err(|_| broken())?;
     let request = wire::decode(&body).ok_or_else(broken)?;
     let order = request.sandbox.and_then(pack::unpack).ok_or_else(broken)?;
     let floor = Floors::default().make(&order.sandbox, RulePlace::Inside, request.program);

@@ -229,16 +229,17 @@ fn start(
     let Some(file) = given(BODY_IN_FILE)? else {
         return commands.launch(inline, streams);
     };
-    let body = read_body(&file).map_err(|error| {
+    let body = read_whole(&file, MAX_BODY).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::E2BIG);
         WireFailure { stage: LaunchStage::Request, errno }
     })?;
     commands.launch(&body, streams)
 }
 
-fn read_body(file: &OwnedFd) -> io::Result<Vec<u8>> {
+/// What a memory file holds, if that is not more than allowed.
+pub(crate) fn read_whole(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
     let size = usize::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(usize::MAX);
-    if size > MAX_BODY {
+    if size > most {
         return Err(io::Error::from_raw_os_error(libc::E2BIG));
     }
     let mut body = vec![0; size];

@@ -220,6 +220,7 @@ async fn a_failing_stop_hook_keeps_the_model_going_once() {
     let stop = |active| HookEvent::Stop {
         stop_hook_active: active,
         last_assistant_message: String::new(),
+        background_tasks: Vec::new(),
     };
     for (line, first, again) in [
         ("exit 1", Stand::Block, Stand::Pass),
@@ -241,7 +242,11 @@ async fn a_failing_stop_hook_keeps_the_model_going_once() {
 async fn a_deny_counts_however_the_hook_ends() {
     let folder = tempfile::tempdir().unwrap();
     let deny = r#"echo '{"decision":"block","reason":"not on Fridays"}'"#;
-    let stop = HookEvent::Stop { stop_hook_active: true, last_assistant_message: String::new() };
+    let stop = HookEvent::Stop {
+        stop_hook_active: true,
+        last_assistant_message: String::new(),
+        background_tasks: Vec::new(),
+    };
     let prompt = canary(EventName::UserPromptSubmit, None);
     for (end, without) in [
         ("exit 1", [Stand::Block, Stand::Pass]),

@@ -4,16 +4,17 @@
 //! for it; what is settled after a command is settled when the job has ended.
 
 use super::execution::{Execution, HandedOver, locked};
+use super::job_settling::{JobSettling, PREVIEW_BYTES};
 use super::{Bash, BashInput, BegunCommand, about_command, limit};
 use crate::JobOutput;
-use crate::confine::{ConfinedCommand, Confinement, Inspection, Terms};
+use crate::confine::{Confinement, Terms};
 use crate::text::fill;
 use crate::workspace::Files;
 use ostler_core::ids::JobId;
-use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, PREVIEW};
+use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, ToolContext};
 use ostler_core::tool::ToolOutput;
-use ostler_exec::{Capture, CommandReport, ExecError, ExitStatus, Stopper};
+use ostler_exec::{CommandReport, ExecError, Stopper};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,8 +23,6 @@ const MOVED: &str = include_str!("../../../../../prompts/results/moved.md").trim
 
 /// The longest time limit of a job.
 const LONGEST: u64 = 24 * 60 * 60 * 1_000;
-/// A character has at most four bytes.
-const PREVIEW_BYTES: u64 = 4 * PREVIEW as u64;
 
 /// How waiting for a command ended.
 pub(super) enum Followed {
@@ -138,16 +137,10 @@ impl Bash {
         if let Err(why) = jobs.begin(record, work) {
             return failed(why);
         }
-        let settled = SettledLater {
-            held,
-            late,
-            oom_kills,
-            limit,
-            confinement: Arc::clone(&self.confinement),
-            files: Arc::clone(&self.files),
-            output,
-        };
-        tokio::spawn(run_to_end(waiting, settled, jobs, place.id.clone()));
+        let limits = self.confinement.limits();
+        let settling = JobSettling { held, late, oom_kills, limit, limits, output };
+        let around = (Arc::clone(&self.confinement), Arc::clone(&self.files));
+        tokio::spawn(run_to_end(waiting, settling, around, jobs, place.id.clone()));
         let kept = kept.end().await;
         let notices = kept.notes.iter().cloned().map(about_command).collect();
         let text = answer(&place, limit, by_person);
@@ -157,7 +150,12 @@ impl Bash {
     }
 }
 
-fn record(input: &BashInput, place: &JobPlace, limit: Duration, cx: &ToolContext) -> JobRecord {
+pub(super) fn record(
+    input: &BashInput,
+    place: &JobPlace,
+    limit: Duration,
+    cx: &ToolContext,
+) -> JobRecord {
     JobRecord {
         id: place.id.clone(),
         kind: JobKind::Command,
@@ -171,7 +169,7 @@ fn record(input: &BashInput, place: &JobPlace, limit: Duration, cx: &ToolContext
 }
 
 /// What the call is answered with.
-fn answer(place: &JobPlace, limit: Duration, by_person: bool) -> String {
+pub(super) fn answer(place: &JobPlace, limit: Duration, by_person: bool) -> String {
     fill(
         if by_person { MOVED } else { STARTED },
         &[
@@ -207,84 +205,23 @@ impl JobWork for CommandJob {
     }
 }
 
-/// What is left to do when the command has ended.
-struct SettledLater {
-    held: ConfinedCommand,
-    late: Option<Inspection>,
-    oom_kills: Option<u64>,
-    limit: Duration,
-    confinement: Arc<Confinement>,
-    files: Arc<Files>,
-    output: Arc<Mutex<JobOutput>>,
-}
-
 async fn run_to_end(
     waiting: impl Future<Output = Result<CommandReport, ExecError>>,
-    settled: SettledLater,
+    settling: JobSettling,
+    (confinement, files): (Arc<Confinement>, Arc<Files>),
     jobs: Arc<dyn Jobs>,
     id: JobId,
 ) {
     let finished = waiting.await;
-    // It looks at files.
-    let end = tokio::task::spawn_blocking(move || settled.end(finished)).await;
+    let settle = move || {
+        let (end, has_news) = settling.end(finished, |path| files.name(path));
+        if has_news {
+            confinement.forget_repositories();
+        }
+        end
+    };
+    let end = tokio::task::spawn_blocking(settle).await;
     let end =
         end.unwrap_or_else(|error| JobEnd::new(JobStatus::Failed, format!("failed: {error}")));
     jobs.end(&id, end);
-}
-
-impl SettledLater {
-    fn end(mut self, finished: Result<CommandReport, ExecError>) -> JobEnd {
-        let mut notes = self.held.settle(|path| self.files.name(path));
-        let found = self.late.take().map(|late| late.run(None)).unwrap_or_default();
-        if !found.is_empty() {
-            self.confinement.forget_repositories();
-            notes.extend(found);
-        }
-        let mut finished = match finished {
-            Ok(finished) => finished,
-            Err(ExecError::Closed) => return JobEnd { notes, ..JobEnd::closed() },
-            Err(error) => {
-                let words = format!("failed: {error}");
-                return JobEnd { notes, ..JobEnd::new(JobStatus::Failed, words) };
-            }
-        };
-        let newest = {
-            let output = locked(&self.output);
-            notes.extend(output.failed().map(|why| format!("Its output is incomplete: {why}.")));
-            output.newest(PREVIEW_BYTES)
-        };
-        let mut capture = Capture::new(0, newest.len());
-        capture.push(newest.as_bytes());
-        finished.output = capture.finish();
-        notes.extend(self.held.denied(&finished));
-        notes.extend(self.confinement.limit_hint(&finished, self.oom_kills));
-        let (status, words) = match self.confinement.stopped(&finished) {
-            Some(words) => (JobStatus::Failed, format!("failed. {words}")),
-            None => ending(&finished, self.limit),
-        };
-        let exit_code = match finished.status {
-            ExitStatus::Code(code) => Some(code),
-            ExitStatus::Signal { .. } => None,
-        };
-        JobEnd { exit_code, notes, ..JobEnd::new(status, words) }
-    }
-}
-
-fn ending(finished: &CommandReport, limit: Duration) -> (JobStatus, String) {
-    match finished.status {
-        _ if finished.timed_out => {
-            let words = format!("timed out after {} s and was stopped", limit.as_secs_f64());
-            (JobStatus::TimedOut, words)
-        }
-        _ if finished.output_capped => {
-            let words = "was stopped because it wrote more than 1 GB of output";
-            (JobStatus::Failed, words.to_owned())
-        }
-        status if finished.killed => (JobStatus::Stopped, format!("was stopped ({status})")),
-        ExitStatus::Code(0) => (JobStatus::Completed, "completed (exit code 0)".to_owned()),
-        ExitStatus::Code(code) => (JobStatus::Failed, format!("failed with exit code {code}")),
-        status @ ExitStatus::Signal { .. } => {
-            (JobStatus::Failed, format!("was killed by {status}"))
-        }
-    }
 }

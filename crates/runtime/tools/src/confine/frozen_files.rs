@@ -3,6 +3,7 @@
 
 use super::repository::running_settings;
 use crate::read_small;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +17,7 @@ const MOST_NAMES: usize = 500;
 type FrozenRun = BTreeSet<(String, String)>;
 
 /// What git runs because of each frozen file or directory.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Frozen(Vec<(PathBuf, FrozenRun)>);
 
 impl Frozen {

@@ -1,5 +1,6 @@
 //! Where the kernel cannot keep a file from being changed, it is compared before and after a command, and put back.
 
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,13 +14,14 @@ const MOST_FILES: usize = 2_000;
 type Harmless = dyn Fn(&Path, &[u8], &[u8]) -> bool;
 
 /// The guarded files as they were.
+#[derive(Serialize, Deserialize)]
 pub struct Guard {
     before: Vec<(PathBuf, GuardedState)>,
     /// Not all of it was kept.
     pub incomplete: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum GuardedState {
     Missing,
     File {

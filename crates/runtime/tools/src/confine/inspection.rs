@@ -11,6 +11,7 @@ use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
 use ostler_snapshots::{Hash, RecordedChange, What};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,7 @@ const AT_INSTALLATION: [&str; 7] =
     ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
 
 /// The state before a command, as far as the look afterwards needs it.
+#[derive(Serialize, Deserialize)]
 pub struct Inspection {
     pub(super) workspace: Workspace,
     /// Directories in which a repository could be put.

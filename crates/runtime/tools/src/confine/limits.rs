@@ -56,18 +56,27 @@ impl Confinement {
 
     /// Why a command was stopped, if it was for one of its limits.
     pub fn stopped(&self, finished: &CommandReport) -> Option<String> {
-        stopped(&self.limits(), finished)
+        stopped_by_limit(&self.limits(), finished)
     }
 
     /// Which limit may be behind a failure. `oom_kills` is what [`ostler_exec::oom_kills`] said before the command.
     pub fn limit_hint(&self, finished: &CommandReport, oom_kills: Option<u64>) -> Option<String> {
-        let more = || ostler_exec::oom_kills().is_some_and(|now| Some(now) > oom_kills);
-        hint(&self.limits(), finished, &|| oom_kills.is_some() && more())
+        limit_behind(&self.limits(), finished, oom_kills)
     }
 }
 
+/// See [`Confinement::limit_hint`].
+pub(crate) fn limit_behind(
+    limits: &ProcessLimits,
+    finished: &CommandReport,
+    oom_kills: Option<u64>,
+) -> Option<String> {
+    let more = || ostler_exec::oom_kills().is_some_and(|now| Some(now) > oom_kills);
+    hint(limits, finished, &|| oom_kills.is_some() && more())
+}
+
 /// Why a command was stopped for one of its limits.
-fn stopped(limits: &ProcessLimits, finished: &CommandReport) -> Option<String> {
+pub(crate) fn stopped_by_limit(limits: &ProcessLimits, finished: &CommandReport) -> Option<String> {
     let (what, key) = match finished.exceeded? {
         Exceeded::Memory => (format!("{} of memory", size(limits.memory?)), "memory"),
         Exceeded::Tasks => (format!("{} processes", limits.tasks?), "processes"),
@@ -162,13 +171,14 @@ mod tests {
     #[test]
     fn what_ran_into_a_limit_is_told_with_the_setting() {
         let kill = ExitStatus::Signal { number: 9, name: signal_name(9) };
-        let memory = stopped(&LIMITS, &finished(kill, "", Some(Exceeded::Memory))).unwrap();
+        let memory =
+            stopped_by_limit(&LIMITS, &finished(kill, "", Some(Exceeded::Memory))).unwrap();
         assert!(memory.starts_with(
             "The command was stopped: it used more than 8 GB of memory (sandbox.limits.memory"
         ));
-        let tasks = stopped(&LIMITS, &finished(kill, "", Some(Exceeded::Tasks))).unwrap();
+        let tasks = stopped_by_limit(&LIMITS, &finished(kill, "", Some(Exceeded::Tasks))).unwrap();
         assert!(tasks.contains("more than 2048 processes (sandbox.limits.processes"), "{tasks}");
-        assert_eq!(stopped(&LIMITS, &finished(kill, "", None)), None);
+        assert_eq!(stopped_by_limit(&LIMITS, &finished(kill, "", None)), None);
     }
 
     #[test]

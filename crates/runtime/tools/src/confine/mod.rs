@@ -11,6 +11,7 @@ mod git_parts;
 mod git_settings;
 mod guard;
 mod inspection;
+mod kept_confinement;
 mod limits;
 mod missing_layers;
 mod programs;
@@ -26,7 +27,9 @@ use denied_files::{DeniedPaths, DenyRules};
 pub use exact_writes::ExactWrites;
 use guard::Guard;
 pub use inspection::{Inspection, SeenTraces};
+pub use kept_confinement::{KeptConfinement, KeptTemp};
 pub use limits::LimitOptions;
+pub(crate) use limits::{limit_behind, stopped_by_limit};
 pub use missing_layers::Missing;
 use ostler_core::permission::{
     Access, Commands, Denials, Derived, Hold, Live, PathScope, Workspace,

@@ -2,6 +2,7 @@
 //! Commands other than git's do not write it.
 
 use crate::read_small;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ const STRATEGIES: [&str; 7] = ["", "ort", "recursive", "resolve", "octopus", "ou
 const MOST_BYTES: u64 = 8 << 20;
 
 /// Where repositories keep what they are in the middle of.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rebases {
     /// In progress: like hooks, not to be changed.
     pub(super) fixed: Vec<PathBuf>,

@@ -1,12 +1,12 @@
 //! A private directory for temporary files, one a session. What dead processes have left is removed.
 //!
-//! Whoever owns one holds a lock on the directory itself, which the kernel drops with the process. Process numbers would
-//! not do: in another container they mean somebody else. Nor would a file inside, which commands could remove.
+//! Whoever uses one holds a shared lock on the directory itself, which the kernel drops with the process; whoever has the
+//! only lock may remove it. Process numbers would not do: in another container they mean somebody else. Nor would a file
+//! inside, which commands could remove.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
-use tempfile::TempDir;
+use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "ostler-temp-";
 /// In memory or cleaned by the system in most places; the second where the first is full.
@@ -16,17 +16,34 @@ const MOST_NAMES: usize = 10_000;
 /// Each further try means that somebody took the new directory for a leftover before it was locked.
 const TRIES: usize = 10;
 
-/// Removed when it is dropped.
+/// Removed when it is dropped, unless another process uses it, too.
 #[derive(Debug)]
 pub(super) struct OwnedTemp {
-    directory: TempDir,
-    /// Of no use but to be held.
-    _lock: File,
+    path: PathBuf,
+    lock: File,
 }
 
 impl OwnedTemp {
     pub(super) fn path(&self) -> &Path {
-        self.directory.path()
+        &self.path
+    }
+
+    /// Uses one that another process made and still holds.
+    pub(super) fn join(path: &Path) -> std::io::Result<Self> {
+        let lock = open(path)?;
+        match claim(&lock)? {
+            true => Ok(OwnedTemp { path: path.to_owned(), lock }),
+            false => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Drop for OwnedTemp {
+    fn drop(&mut self) {
+        // Ours is given up for it, so of several that end at once the last one gets it.
+        if !matches!(self.lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -55,7 +72,7 @@ fn create_in(place: &Path) -> std::io::Result<OwnedTemp> {
             Err(error) => return Err(error),
         };
         if claim(&lock)? {
-            return Ok(OwnedTemp { directory, _lock: lock });
+            return Ok(OwnedTemp { path: directory.keep(), lock });
         }
     }
     Err(std::io::Error::other("new directories are removed by another program all the time"))
@@ -70,7 +87,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// False: somebody takes it for a leftover, or has removed it already. Where locks do not work it stays unlocked, and is
 /// never taken for a leftover either.
 fn claim(directory: &File) -> std::io::Result<bool> {
-    match directory.try_lock() {
+    match directory.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Ok(false),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(directory.metadata()?.nlink() > 0),
     }
@@ -112,13 +129,25 @@ mod tests {
         assert!(!left.exists() && held.path().join("file").exists());
         assert!(others.iter().all(|folder| folder.join("deep").exists()));
         // As after a process that was killed: its lock is gone, its directory is not.
-        let OwnedTemp { directory, _lock } = held;
-        let path = directory.keep();
-        clean(place.path());
-        assert!(path.exists());
-        drop(_lock);
+        let path = held.path().to_owned();
+        held.lock.unlock().unwrap();
+        std::mem::forget(held);
         clean(place.path());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_last_of_several_users_removes_it() {
+        let place = tempfile::tempdir().unwrap();
+        let first = create_in(place.path()).unwrap();
+        let path = first.path().to_owned();
+        let second = OwnedTemp::join(&path).unwrap();
+        drop(first);
+        clean(place.path());
+        assert!(path.exists(), "it is still used");
+        drop(second);
+        assert!(!path.exists());
+        assert!(OwnedTemp::join(&path).is_err());
     }
 
     #[test]

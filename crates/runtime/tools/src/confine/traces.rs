@@ -1,6 +1,7 @@
 //! A bounded walk that looks for repositories and for files that others run, and by what a change of them is noticed.
 
 use super::repository::{can_be_shared, is_repository};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +18,7 @@ const PARTS: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
 /// The parts that make it one. Where nobody looked before the command, a new one counts as a change.
 const VITAL: [&str; 3] = ["HEAD", "objects", "refs"];
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Traces {
     /// Repositories, and `.git` that is a file or a link.
     pub(super) repositories: BTreeMap<PathBuf, TraceStamp>,
@@ -28,7 +29,7 @@ pub(super) struct Traces {
 }
 
 /// Differs when something was changed. No program can set the times that it is made of.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TraceStamp {
     all: u64,
     newest: i64,

@@ -23,6 +23,7 @@ impl RunArgs {
             deny: split_list(&self.disallowed_tools),
             tools: (!self.tools.is_empty()).then(|| split_list(&self.tools)),
             no_undo: self.no_undo,
+            keep_jobs: self.keep_jobs,
             resume: self.resume.clone(),
             continue_newest: self.continue_,
             fork: self.fork_session,

@@ -66,7 +66,8 @@ pub fn table(jobs: &[JobView]) -> Vec<String> {
 fn line(job: &JobView) -> String {
     let since = age(ostler::now_ms().saturating_sub(job.record.at.0));
     let state = job.end.as_ref().map_or("running", |end| end.status.name());
-    format!("{}  {state:<9}  {since:>8}  {}", job.record.id, visible(&job.record.label))
+    let kept = if job.record.kept { "  [kept]" } else { "" };
+    format!("{}  {state:<9}  {since:>8}  {}{kept}", job.record.id, visible(&job.record.label))
 }
 
 fn machine_line(job: &MachineJob) -> String {

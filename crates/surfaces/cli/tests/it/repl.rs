@@ -3,6 +3,7 @@
 mod approvals;
 mod commands;
 mod jobs;
+mod kept_jobs;
 mod questions;
 mod stopping;
 mod typing;
