@@ -14,6 +14,7 @@ use crate::output::{agents, printer, say};
 use anyhow::Result;
 use ostler::{Driver, Envelope, Event, Host, Input, Prompt, Question};
 use ostler_profile::{Access, Environment};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How other surfaces know who answered.
@@ -66,6 +67,8 @@ struct Repl<'a> {
 enum Happened {
     Signal(Code),
     Event(Option<Arc<Envelope>>),
+    /// Something was asked before the turn began.
+    Asked(Box<Question>),
     Key,
 }
 
@@ -137,9 +140,17 @@ impl<'a> Repl<'a> {
     /// The first signal ends the turn in order, the second the session. Continues with what is queued.
     async fn turn(&mut self, mut driver: Driver, signals: &mut Signals) -> Result<Option<Code>> {
         let mut stopped_by = None;
+        // What an agent in the background asked before is not in the stream of this turn.
+        let session = &self.conversation.session;
+        let mut asked: VecDeque<_> = session.state().0.open_questions().cloned().collect();
         self.waiting.begin();
         loop {
-            let caught = match self.happens(&mut driver, stopped_by, signals).await? {
+            let happened = match asked.pop_front() {
+                Some(question) => Happened::Asked(Box::new(question)),
+                None => self.happens(&mut driver, stopped_by, signals).await?,
+            };
+            let caught = match happened {
+                Happened::Asked(question) => self.answer(&question, &mut driver, signals).await?,
                 Happened::Signal(caught) if stopped_by.is_some() => {
                     self.waiting.clear();
                     return say("").map(|()| Some(caught));
@@ -212,11 +223,15 @@ impl<'a> Repl<'a> {
         driver: &mut Driver,
         signals: &mut Signals,
     ) -> Result<Option<Code>> {
+        if self.typing.answered.as_ref() == Some(&question.id) {
+            return Ok(None);
+        }
         self.waiting.clear();
         match self.typing.answer(question, driver, signals).await? {
             Answer::Signal(caught) => Ok(Some(caught)),
             Answer::Over => Ok(None),
             Answer::Reply(reply) => {
+                self.typing.answered = Some(question.id.clone());
                 let (question, by) = (question.id.clone(), NAME.into());
                 // Somebody else may have been faster; that is shown, too.
                 let _ = self.conversation.session.send(Input::Answer { question, reply, by });
