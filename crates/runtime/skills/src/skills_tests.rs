@@ -80,7 +80,7 @@ fn rules_come_first_then_commands_in_order() {
         [&format!("allow Read Bash({folder}/run:*) for it"), "run one", "run no", "run long"]
     );
     let start = format!(
-        "<skill name=\"it\">\nFiles of this skill are in {folder}.\nA <one !`x` $0> B [not run: `no`: the gate says no] C arg D xxx"
+        "<skill name=\"it\">\nThis skill's files are in {folder}.\nA <one !`x` $0> B [not run: `no`: the gate says no] C arg D xxx"
     );
     assert!(text.starts_with(&start), "{}", &text[..400]);
     assert!(text.ends_with("x\n</skill>") && text.len() < 20_000, "{}", text.len());

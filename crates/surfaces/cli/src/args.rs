@@ -48,7 +48,7 @@ pub struct RunArgs {
     /// Choose the format of the result
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", help_heading = OUTPUT)]
     pub output_format: Format,
-    /// Include the model's own events in stream-json
+    /// Include the provider's own events in stream-json
     #[arg(long, help_heading = OUTPUT)]
     pub include_partial_messages: bool,
     /// Show tool statistics and the cache state of requests (stream-json always includes them)
@@ -75,7 +75,7 @@ pub struct RunArgs {
     /// Send no request that could raise the cost of this run above this amount in US dollars
     #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = LIMITS)]
     pub max_budget_usd: Option<f64>,
-    /// Limit the cost of all sessions of a day; the smaller of this and the settings applies
+    /// Limit the cost of all sessions in one day, in US dollars; a lower limit in settings still applies
     #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = LIMITS)]
     pub max_day_budget_usd: Option<f64>,
     /// Choose what runs without asking [default: "default", or permissions.defaultMode in settings]
@@ -112,7 +112,7 @@ pub struct RunArgs {
     /// Continue in a copy of the session (with --resume or --continue)
     #[arg(long, help_heading = SESSIONS)]
     pub fork_session: bool,
-    /// End the copy before this turn, as `ostler rewind` lists them, or after an entry of the log (entry:57); files stay
+    /// End the copy before this turn (see `ostler rewind`) or after an entry of the log (entry:57); files stay
     /// as they are
     #[arg(long, value_name = "TURN|ENTRY", requires = "fork_session", help_heading = SESSIONS)]
     pub at: Option<String>,
@@ -163,7 +163,7 @@ pub enum Command {
     /// Serve a scripted model on a loopback port, for your own tests
     ///
     /// Prints the URL to standard output. Prints a line for each request to standard error (time, status, session, model,
-    /// tokens, cost), the reason of each rejection, and the bill when you press Ctrl+C.
+    /// tokens, cost), the reason for each rejection, and the bill when you press Ctrl+C.
     #[command(after_help = "Example: ostler model-server --script demo.yaml --port 8080")]
     ModelServer(ModelServerArgs),
     /// List the sessions of this directory
@@ -195,10 +195,10 @@ pub enum Command {
     /// Groups the content by category: system prompt, tools, instruction files, results and so on.
     #[command(after_help = "Example: ostler context --session 0196f3a2")]
     Context(ContextArgs),
-    /// Explain why a command asks; list, revoke and trust permissions
+    /// Explain why a command asks; list rules, revoke approvals, trust this project
     #[command(after_help = "Example: ostler permissions explain 'cargo test > log.txt'")]
     Permissions(permissions::PermissionsArgs),
-    /// Run a command of yours in the agent's sandbox
+    /// Run your own command in the agent's sandbox
     #[command(after_help = "Example: ostler sandbox run -- make test")]
     Sandbox(SandboxArgs),
     /// Check your setup: programs, home directory, settings, environment, credential, sandbox
@@ -347,7 +347,7 @@ pub enum PermissionMode {
     Plan,
     /// Deny whatever would ask
     DontAsk,
-    /// Ask about nothing except ask rules and protected files
+    /// Do not ask, except for ask rules and protected files
     BypassPermissions,
 }
 

@@ -139,8 +139,9 @@ pub async fn neither_waits_for_the_other() {
         keep: Vec::new(),
         memory: false,
     };
-    let undone = ostler::undo(&choice, 1, &mut |_| true).unwrap();
-    assert!(undone.done && !world.project().join("other").exists(), "{undone:?}");
+    let undone = ostler::undo(&choice, 2, &mut |_| true).unwrap();
+    let left = ["new.txt", "other"].map(|name| world.project().join(name).exists());
+    assert!(undone.done && left == [false, false], "{undone:?}");
     assert!(session.has_running_jobs());
     release(&world);
     assert_eq!(ended(&session).await.end.unwrap().status, JobStatus::Completed);

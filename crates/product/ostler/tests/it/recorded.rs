@@ -67,6 +67,16 @@ fn done() -> Script {
     Script::new()
 }
 
+/// An explorer reads a file and reports; the second request and the third are its own.
+fn agent() -> Script {
+    let order = json!({ "description": "Look at a", "prompt": "What is in a?", "subagent_type": "explorer" });
+    done()
+        .answer(calls([("Agent", order)]))
+        .answer(calls([("Read", json!({ "file_path": "a" }))]))
+        .answer(text("The word one."))
+        .answer(text("Done."))
+}
+
 fn answers_and_calls() -> Vec<Situation> {
     let then = |first| done().answer(first).answer(text("Done."));
     let file = |name: &str| ("Read", json!({ "file_path": name }));
@@ -112,6 +122,9 @@ fn answers_and_calls() -> Vec<Situation> {
             )])),
             |_, _| {},
         ),
+        when("agent", agent(), |world, _| {
+            std::fs::write(world.project().join("a"), "one\n").unwrap();
+        }),
         when("slow_call", then(calls([bash("sleep 1; echo late")])), |_, options| {
             options.session.slow_call = Some(Duration::from_millis(1));
         }),
@@ -225,6 +238,7 @@ fn rare_notices() -> Vec<Notice> {
         Notice::MemoryLate,
         Notice::SessionLog { text: text("entry 12 is incomplete: cut off") },
         Notice::Undo { text: text("the disk is full") },
+        Notice::Directory { text: text("/world/more is not there any more") },
     ]
 }
 

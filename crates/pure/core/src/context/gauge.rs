@@ -141,9 +141,12 @@ impl WindowBounds {
     /// second would leave next to nothing, a part of what the fixed overhead leaves.
     pub fn pressure(&self, window: u64, overhead: u64, tokens: u64) -> Pressure {
         let free = window.saturating_sub(overhead);
-        let room = window.saturating_sub(self.reserved + self.margin);
-        let usual = (window * self.percent.min(100) / 100).min(room.max(overhead + free * 3 / 5));
-        let answerable = window.saturating_sub(self.reserved).max(overhead + free * 3 / 5);
+        let room = |taken: u64| match window.saturating_sub(taken) {
+            little if little < overhead + free / 2 => overhead + free * 3 / 5,
+            enough => enough,
+        };
+        let usual = (window * self.percent.min(100) / 100).min(room(self.reserved + self.margin));
+        let answerable = room(self.reserved);
         let usual = usual.min(answerable * self.share.min(100) / 100);
         let threshold = self.threshold.unwrap_or(usual).min(window);
         let target = overhead.min(threshold) + threshold.saturating_sub(overhead) * 3 / 5;

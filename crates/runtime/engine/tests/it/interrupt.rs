@@ -34,7 +34,7 @@ async fn in_the_stream_the_partial_text_is_kept() {
     prompt "go"
     spent model in=100 out=1
     answer "whole." | " half" stop=none
-    note meta "[The user interrupted the turn here; nothing more of it follows.]"
+    note meta "[The user interrupted the turn here.]"
     end aborted_streaming
     "#);
 }
@@ -55,7 +55,7 @@ async fn before_the_first_word_only_the_note_is_added() {
     rig.turn("go on").await;
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
-    user: meta "[The user interrupted the turn here; nothing more of it follows.]"
+    user: meta "[The user interrupted the turn here.]"
     user: "go on"
     "#);
 }
@@ -83,7 +83,7 @@ async fn in_the_stream_every_call_is_answered() {
     user: "go"
     assistant: call r1 Read "{}" | call h1 Hang "{}" | call w1 Write "{"path":"/ws/w"}" | "and"
     user: r1 ok "echo {}" | h1 error "Stopped by the user after 0.0 s. It may have taken effect in part. Las…" | w1 error "Not run: the user interrupted before it could start."
-    user: meta "[The user interrupted the turn here; nothing more of it follows.]"
+    user: meta "[The user interrupted the turn here.]"
     "#);
     assert_eq!(rig.timeline.began(), ["r1", "h1"]);
 }

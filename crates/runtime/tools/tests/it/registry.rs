@@ -13,9 +13,9 @@ fn the_list_is_sorted_complete_and_small() {
     let names: Vec<&str> = desk.tools().iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(
         names.join(" "),
-        "Agent Bash Edit Glob Grep Read Revert Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+        "Agent Bash Edit Glob Grep Read Revert SendMessage Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
-    let apart = ["Memory", "Recall", "Skill"];
+    let apart = ["Memory", "Recall", "Skill", "TaskOutput", "TaskStop"];
     let known = ostler_tools::known_tools();
     let all: Vec<&str> = known.names().filter(|name| !apart.contains(name)).collect();
     assert_eq!(names, all, "some need parts of a session");
@@ -87,7 +87,7 @@ fn properties_are_those_models_know() {
     };
     assert_eq!(
         properties("Agent"),
-        ["description", "prompt", "subagent_type?", "model?", "resume?"]
+        ["description", "prompt", "subagent_type?", "model?", "resume?", "run_in_background?"]
     );
     assert_eq!(properties("TodoWrite"), ["todos"]);
     assert_eq!(properties("TaskCreate"), ["subject", "description", "activeForm?", "metadata?"]);

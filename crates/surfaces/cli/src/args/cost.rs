@@ -17,7 +17,7 @@ pub struct CostArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Read the logs of all sessions again first and add what is missing
+    /// First read all session logs again and add what is missing
     #[arg(long)]
     pub rebuild: bool,
     #[command(flatten)]

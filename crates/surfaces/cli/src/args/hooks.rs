@@ -11,7 +11,7 @@ pub struct HooksArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum HooksCommand {
-    /// List the active hooks, what each runs and where it is configured, and untrusted ones
+    /// List active and untrusted hooks, what each runs and where it is configured
     #[command(after_help = "Example: ostler hooks list --json | jq -r .what")]
     List(HooksListArgs),
     /// Send a test event to every hook and show its answer
@@ -77,7 +77,7 @@ pub struct DeliverArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
-    /// Start with the event of this id (X-Ostler-Delivery) [default: the oldest kept]
+    /// Start with the event with this id (X-Ostler-Delivery) [default: the oldest kept]
     #[arg(long, value_name = "ID")]
     pub from: Option<String>,
     /// Send only to this webhook [default: all]

@@ -36,7 +36,8 @@ pub enum PermissionsCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The command; with --tool, a path, an address or the tool's input as JSON (put -- before a leading hyphen)
+    /// The command; with --tool, a path, an address or the tool's input as JSON (put -- before it if it
+    /// begins with a hyphen)
     #[arg(value_name = "COMMAND")]
     pub call: String,
     /// Print one JSON object
@@ -69,7 +70,7 @@ pub struct ExplainArgs {
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
     /// Read one JSON object per line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}; rules is "default"
-    /// (the built-in rules), "seed" (those of the corpora) or an object such as {"allow": ["Bash(ls:*)"]}
+    /// (the built-in rules), "seed" (the rules of the test corpora) or an object such as {"allow": ["Bash(ls:*)"]}
     #[arg(long, required = true)]
     pub batch: bool,
     /// Read from this file instead of standard input

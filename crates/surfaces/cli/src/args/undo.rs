@@ -75,7 +75,7 @@ pub enum SnapshotsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Delete snapshots beyond the limits: the newest 200, at most 14 days old, at most 2 GB
+    /// Delete snapshots beyond the limits; keeps the newest 200, up to 14 days old and up to 2 GB
     Prune {
         /// Only show what would be deleted
         #[arg(long)]

@@ -200,7 +200,7 @@ fn what_did_not_happen_ends_the_demo_with_a_line() {
 #[test]
 fn a_demo_that_is_stopped_leaves_nothing() {
     for (shown, ending, code) in
-        [("Files of this skill", "key", 130), ("── 1 ·", "TERM", 143), ("── 1 ·", "INT", 130)]
+        [("This skill's files", "key", 130), ("── 1 ·", "TERM", 143), ("── 1 ·", "INT", 130)]
     {
         let bare = Bare::new();
         let mut talk = Talk::on_terminal(&bare.command(&["demo", "--long"]));

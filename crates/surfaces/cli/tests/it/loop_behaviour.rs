@@ -28,7 +28,7 @@ const INTRODUCTION: &str = "\
 
 A test generates this file (`crates/surfaces/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
 The third column shows what Claude Code 2.1.197 did when it was observed with the same script; the fourth is computed from our run.
-The test fails if a row differs without a reason, so each difference is intended; \"Open\" marks what is still to be done.
+The test fails if a row differs without a reason, so each difference is intended.
 \"Requests\" are requests for an answer; after the colon come the reasons why the loop continued and the retries of a request, in order.
 In message lists, `u` is the user, `a` the assistant, `T` text, `K` thinking, `U` a call, `res` its result, `ERR` a failed result, `note` a sentence from the harness.
 ";

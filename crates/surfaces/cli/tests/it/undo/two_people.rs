@@ -28,7 +28,7 @@ const ROWS: [Row; 15] = [
     ("Edit or Write of the same session", "while it ran", "another file", "is a call of its own, undone as such", "tool.txt", None, Some("removed")),
     ("Edit or Write of another session", "while it ran", "another file", "stays", "other.txt", Some("other\n"), Some("stays")),
     ("Edit or Write of another session", "while it ran", "the same file, other lines", "stays; the command's lines are as before", "far.txt", Some("1\n2\n3\n4\n5\n6\n7\n8\nedited\n"), Some("merged")),
-    ("Edit or Write of another session", "while it ran", "the same lines", "stays; the old version is put beside it", "same.txt", Some("edited\n2\n3\n4\n5\n6\n7\n8\n9\n"), Some("conflict")),
+    ("Edit or Write of another session", "while it ran", "the same lines", "stays; the old version is saved next to it", "same.txt", Some("edited\n2\n3\n4\n5\n6\n7\n8\n9\n"), Some("conflict")),
     ("a command of another session", "while it ran", "another file", "stays", "theirs.txt", Some("theirs\n"), Some("stays")),
     ("you, in an editor", "before it", "another file", "stays", "before.txt", Some("mine\n"), None),
     ("you, in an editor", "before it", "the same file", "stays; the command's lines are as before", "before-same.txt", Some("1\n2\n3\n4\n5\n6\n7\n8\nmine\n"), Some("restored")),
@@ -37,7 +37,7 @@ const ROWS: [Row; 15] = [
     ("you, in an editor", "while it ran", "the same file", "listed first, then taken back", "while-same.txt", Some(OLD), Some("restored")),
     ("you, in an editor", "while it ran", "a file named with `--keep`", "stays", "kept.txt", Some("mine\n"), Some("stays")),
     ("you, in an editor", "after it", "the same file, other lines", "stays; the command's lines are as before", "after-far.txt", Some("1\n2\n3\n4\n5\n6\n7\n8\nmine\n"), Some("merged")),
-    ("you, in an editor", "after it", "the same lines", "stays; the old version is put beside it", "after-same.txt", Some("mine\n2\n3\n4\n5\n6\n7\n8\n9\n"), Some("conflict")),
+    ("you, in an editor", "after it", "the same lines", "stays; the old version is saved next to it", "after-same.txt", Some("mine\n2\n3\n4\n5\n6\n7\n8\n9\n"), Some("conflict")),
 ];
 
 const TOUCHED: [&str; 7] = [
