@@ -111,7 +111,10 @@ fn die_at_any_write(work: JobWork) {
         for torn in [None, Some(20)] {
             let (server, _folder, inside) = started(work, Some(write), torn);
             let died = inside.command().output().unwrap();
-            assert_eq!(died.status.signal(), Some(6), "{write}: the crash did not happen");
+            // An agent writes beside its session, so not every run has the same number of writes.
+            let has_ended = matches!(work, JobWork::Agent) && died.status.success();
+            let has_died = died.status.signal() == Some(6);
+            assert!(has_died || has_ended, "{write}: the crash did not happen: {}", died.status);
             let told = resumed(&server, &inside, work);
             (tried, jobs, seen) = (tried + 1, jobs + told.jobs, seen + told.seen);
         }
