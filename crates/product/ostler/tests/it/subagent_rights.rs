@@ -107,7 +107,9 @@ pub async fn a_question_from_below_reaches_the_root() {
         while let Some(envelope) = turn.next().await {
             if let Event::CallAsked { question: Some(question), .. } = &envelope.event {
                 assert_eq!(question.agent, envelope.agent);
-                assert_eq!(session.state().0.open_questions().count(), 1);
+                // Where nobody is there, it is over before anybody reads of it.
+                let open = session.state().0.open_questions().count();
+                assert!(open == 1 || !attended, "{open} are open");
                 asked.push(question.agent.to_string());
                 let answer = Input::Answer {
                     question: question.id.clone(),
