@@ -7,7 +7,7 @@ use crate::jobs::JobTable;
 use crate::session::{Session, Work};
 use ostler_core::ids::{CallId, JobId};
 use ostler_core::inbox::Inbound;
-use ostler_core::job::JobView;
+use ostler_core::job::{JobKind, JobView};
 use ostler_core::ports::Jobs;
 use std::sync::Arc;
 
@@ -20,6 +20,12 @@ impl Session {
     /// Some job runs.
     pub fn has_running_jobs(&self) -> bool {
         self.job_table().is_some_and(|jobs| jobs.is_busy())
+    }
+
+    /// Some agent works in the background.
+    pub fn has_background_agents(&self) -> bool {
+        let runs = |job: &JobView| job.end.is_none() && job.record.kind == JobKind::Agent;
+        self.jobs().iter().any(runs)
     }
 
     /// The end of a job waits to start a turn, and none runs.

@@ -60,8 +60,29 @@ pub const MAX_JOBS: Key = Key {
     request: "allows {} background jobs at once",
 };
 
-const KEYS: [&Key; 6] =
-    [&MODEL, &FAST_MODE, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW, &JOB_TIME_LIMIT, &MAX_JOBS];
+pub const MAX_AGENTS: Key = Key {
+    name: "maxAgents",
+    form: Form::Number { what: "a number of agents", least: 1, most: 1_000, auto: false },
+    variable: Some("OSTLER_MAX_AGENTS"),
+    request: "allows {} agents at once",
+};
+pub const MAX_AGENT_DEPTH: Key = Key {
+    name: "maxAgentDepth",
+    form: Form::Number { what: "a number of levels", least: 0, most: 16, auto: false },
+    variable: Some("OSTLER_MAX_AGENT_DEPTH"),
+    request: "lets agents start each other {} levels deep",
+};
+
+const KEYS: [&Key; 8] = [
+    &MODEL,
+    &FAST_MODE,
+    &AUTO_COMPACT,
+    &AUTO_COMPACT_WINDOW,
+    &JOB_TIME_LIMIT,
+    &MAX_JOBS,
+    &MAX_AGENTS,
+    &MAX_AGENT_DEPTH,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
@@ -191,6 +212,8 @@ mod tests {
             ("autoCompactWindow", "null", None, true),
             ("model", "\"opus\"", Some(Value::Text("opus".into())), true),
             ("model", "5", None, false),
+            ("maxAgents", "4", Some(Value::Number(4)), true),
+            ("maxAgentDepth", "0", Some(Value::Number(0)), true),
         ] {
             let (found, read) = read(key, text);
             let said = read.unwrap().expect("a known key");

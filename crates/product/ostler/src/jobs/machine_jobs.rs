@@ -1,7 +1,7 @@
 //! The jobs of all sessions on this machine, as any terminal sees them.
 
 use crate::error::Error;
-use ostler_core::job::JobView;
+use ostler_core::job::{JobKind, JobView};
 use ostler_store::{FoundJob, found_jobs, process_mark};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,9 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
     }
     let id = &job.view.record.id;
     let wrong = |why: String| Error::Jobs(format!("cannot stop {id}: {why}"));
+    if job.view.record.kind == JobKind::Agent {
+        return Err(wrong("it is an agent; stop it in its own session with /jobs stop".into()));
+    }
     let process = job.found.description.process.ok_or_else(|| wrong("it has no process".into()))?;
     job.found.mark_stopped().map_err(|error| wrong(error.to_string()))?;
     let is_same = || process_mark(process.pid) == Some(process);

@@ -3,11 +3,12 @@
 use super::JobOptions;
 use crate::plain_threads::CHORES;
 use crate::session_events::SessionEvents;
+use crate::subagents::end_of_lost_agent;
 use crate::system::{SystemClock, SystemIds, new_uuid};
 use ostler_core::event::Event;
 use ostler_core::ids::{CallId, IdSource, InboundId, JobId, SessionId};
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
-use ostler_core::job::{self, JobEnd, JobRecord, JobStatus, JobView};
+use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, JobView};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, Recorder};
 use ostler_core::session::Entry;
 use ostler_core::time::Clock;
@@ -97,8 +98,12 @@ impl JobTable {
         let table = JobTable { journal, events, options, cwd, place, state, wishes, ends };
         for job in table.journal.jobs() {
             let seen = table.folders().and_then(|folders| folders.end(&job.id));
+            let lost = || match job.kind {
+                JobKind::Command => JobEnd::died(),
+                JobKind::Agent => end_of_lost_agent(&table.journal, &job),
+            };
             let output = job.output.as_deref().map(newest).unwrap_or_default();
-            table.report(&job, &seen.unwrap_or_else(JobEnd::died), &output);
+            table.report(&job, &seen.unwrap_or_else(lost), &output);
         }
         Arc::new(table)
     }

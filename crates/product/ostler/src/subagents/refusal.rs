@@ -1,6 +1,7 @@
-//! Why no agent was started.
+//! Why no agent was started, and why one got no message.
 
 use crate::error::Error;
+use crate::input::InputRefused;
 use ostler_core::ports::StoreError;
 use ostler_core::text::dollars;
 use ostler_core::tool::ToolOutput;
@@ -33,6 +34,8 @@ pub(super) enum AgentRefused {
         dollars(*needs), dollars(*left)
     )]
     CannotPay { needs: f64, left: f64 },
+    #[error("it cannot run in the background: {0}")]
+    NoJob(String),
     #[error("{0}")]
     NotRecorded(#[from] StoreError),
     #[error("{0}")]
@@ -52,6 +55,7 @@ impl AgentRefused {
             AgentRefused::NotKept => "not_kept",
             AgentRefused::Worktree(_) => "worktree",
             AgentRefused::CannotPay { .. } => "cannot_pay",
+            AgentRefused::NoJob(_) => "no_job",
             AgentRefused::NotRecorded(_) => "not_recorded",
             AgentRefused::NotOpened(_) => "not_opened",
         }
@@ -60,5 +64,37 @@ impl AgentRefused {
     pub(super) fn output(&self) -> ToolOutput {
         let text = format!("The agent was not started: {self}.");
         ToolOutput { detail: Some(json!({ "refused": self.code() })), ..ToolOutput::error(text) }
+    }
+}
+
+/// Why an agent got no message.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MessageRefused {
+    #[error(
+        "{name} has ended. To go on with it, call Agent with resume \"{name}\" and the message as prompt"
+    )]
+    Ended { name: String },
+    #[error("you started no agent \"{name}\". {}", running_agents(.running))]
+    NoSuchAgent { name: String, running: Vec<String> },
+    #[error("{0}")]
+    NotTaken(#[from] InputRefused),
+}
+
+fn running_agents(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "None is running".to_owned(),
+        false => format!("Running: {}", names.join(", ")),
+    }
+}
+
+impl MessageRefused {
+    pub(super) fn output(&self) -> ToolOutput {
+        let code = match self {
+            MessageRefused::Ended { .. } => "ended",
+            MessageRefused::NoSuchAgent { .. } => "no_such_agent",
+            MessageRefused::NotTaken(_) => "not_taken",
+        };
+        let text = format!("The message was not sent: {self}.");
+        ToolOutput { detail: Some(json!({ "refused": code })), ..ToolOutput::error(text) }
     }
 }

@@ -21,7 +21,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 10] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -29,6 +29,8 @@ const CASES: [Case; 8] = [
     ("log_kills::died_at_any_write", log_kills::died_at_any_write),
     ("job_kills::died_at_any_write", job_kills::died_at_any_write),
     ("job_kills::killed_while_a_job_runs", job_kills::killed_while_a_job_runs),
+    ("job_kills::died_at_any_write_of_an_agent", job_kills::died_at_any_write_of_an_agent),
+    ("job_kills::killed_while_an_agent_runs", job_kills::killed_while_an_agent_runs),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
 ];
 

@@ -1,8 +1,9 @@
 //! Agents that the model starts, as `ostler -p` shows them.
 
-use crate::support::{World, wait};
+use crate::support::{World, finish, read_until, wait};
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The session starts an explorer, which looks once and tries to write.
 fn script() -> Script {
@@ -112,4 +113,39 @@ fn agents_of_a_project_are_there_after_trust() {
     assert!(!before && said.contains("defines the agent reviewer"), "{said}");
     assert!(offered(&["--trust"]).0);
     assert!(offered(&[]).0, "it stays trusted");
+}
+
+/// Longer than for a command, and what the agent does meanwhile is shown.
+#[test]
+fn a_background_agent_is_waited_for() {
+    let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
+    let script = Script::new().by(move |request| {
+        let messages = request.messages();
+        let nth = messages.iter().filter(|message| message["role"] == "assistant").count();
+        match (messages[0].to_string().contains("task-a"), nth) {
+            (true, 0) => {
+                text("I look.").call("Glob", json!({ "pattern": "*" })).due_at("the first result")
+            }
+            // Commands would be stopped after 5 seconds.
+            (true, _) => text("Found.").delay(Duration::from_millis(5_500)),
+            (false, 0) => text("I ask.").call("Agent", agent.clone()),
+            (false, 1) => text("Started."),
+            (false, _) => text("Noted."),
+        }
+    });
+    let world = World::new(script.forever());
+    let mut child = world.command(&["-p", "go", "--output-format", "stream-json"]).spawn().unwrap();
+    let first = read_until(&mut child, "\"type\":\"result\"");
+    world.server.gate("the first result").open();
+    let ran = finish(child);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(first.contains("Started.") && !first.contains("pattern"), "{first}");
+    let frames = ran.frames();
+    let is_call = |frame: &Value| frame["message"]["content"][0]["name"] == "Glob";
+    assert!(frames.iter().any(|frame| is_call(frame) && frame["agent"] == "/general-1"));
+    let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
+    assert!(results.len() == 1 && results[0]["result"] == "Noted.", "{results:?}");
+    let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
+    assert_eq!(told.matches("<task-notification>").count(), 1);
+    world.assert_never_rejected();
 }

@@ -23,7 +23,7 @@ const HELP: &str = "\
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
 /jobs [stop ID]   list the background jobs, or stop one
-/background       move the running command to the background (while the agent works)
+/background       move the running command or agent to the background (while the agent works)
 /permissions      list the rules in effect
 /memory [WORDS]   list or search memories
 /skills           list the skills
