@@ -20,7 +20,7 @@ const RULE: &str = "Nobody edits them";
 const FILE: &str = "sum=$((sum + $(after_discount";
 const SKILL: &str = "A fix for an unproven cause is a guess";
 
-fn so(holds: bool, what: &str) -> Result<()> {
+pub fn so(holds: bool, what: &str) -> Result<()> {
     if !holds {
         bail!("the demo failed because this did not happen: {what}");
     }
