@@ -93,7 +93,7 @@ pub enum InputRefused {
     NoSuchQuestion,
     #[error("no command or agent is running that could move to the background")]
     NothingToMove,
-    #[error("there are as many background jobs as there may be; stop one first")]
+    #[error("the limit of background jobs is reached; stop one first")]
     TooManyJobs,
     #[error("no job of that name is running")]
     NoSuchJob,

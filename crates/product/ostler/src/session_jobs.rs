@@ -17,15 +17,14 @@ impl Session {
         self.job_table().map(|jobs| jobs.list()).unwrap_or_default()
     }
 
-    /// Some job runs.
+    /// Some job runs. When none does any more, the ends of all of them are in the inbox.
     pub fn has_running_jobs(&self) -> bool {
-        self.job_table().is_some_and(|jobs| jobs.is_busy())
+        self.job_table().is_some_and(|jobs| jobs.is_busy(None))
     }
 
-    /// Some agent works in the background.
+    /// Some agent runs in the background.
     pub fn has_background_agents(&self) -> bool {
-        let runs = |job: &JobView| job.end.is_none() && job.record.kind == JobKind::Agent;
-        self.jobs().iter().any(runs)
+        self.job_table().is_some_and(|jobs| jobs.is_busy(Some(JobKind::Agent)))
     }
 
     /// The end of a job waits to start a turn, and none runs.

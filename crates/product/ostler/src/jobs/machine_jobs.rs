@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(2);
 const GONE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
+/// Until an agent must be gone with everything it started.
+const AGENT_GONE: Duration = Duration::from_secs(20);
 
 /// A job of some session.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +56,7 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
     let id = &job.view.record.id;
     let wrong = |why: String| Error::Jobs(format!("cannot stop {id}: {why}"));
     if job.view.record.kind == JobKind::Agent {
-        return Err(wrong("it is an agent; stop it in its own session with /jobs stop".into()));
+        return stop_agent(job);
     }
     let process = job.found.description.process.ok_or_else(|| wrong("it has no process".into()))?;
     job.found.mark_stopped().map_err(|error| wrong(error.to_string()))?;
@@ -67,13 +69,38 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
             ostler_exec::signal_group(process.pid, signal)
                 .map_err(|error| wrong(error.to_string()))?;
         }
-        let until = Instant::now() + patience;
-        while Instant::now() < until {
-            if !job.found.runs() {
-                return Ok(true);
-            }
-            std::thread::sleep(LOOK);
+        if is_gone_within(job, patience) {
+            return Ok(true);
         }
     }
     Err(wrong("it does not end".into()))
+}
+
+/// The process that runs an agent runs its session, too, so it is asked instead of killed.
+fn stop_agent(job: &MachineJob) -> Result<bool, Error> {
+    let id = &job.view.record.id;
+    let wrong = |why: String| {
+        Error::Jobs(format!(
+            "cannot stop the agent {id}: {why}; enter `/jobs stop {id}` in its session"
+        ))
+    };
+    match job.found.request_stop() {
+        Err(_) if !job.found.runs() => return Ok(false),
+        asked => asked.map_err(|error| wrong(error.to_string()))?,
+    }
+    match is_gone_within(job, AGENT_GONE) {
+        true => Ok(true),
+        false => Err(wrong("it does not end".into())),
+    }
+}
+
+fn is_gone_within(job: &MachineJob, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    while Instant::now() < until {
+        if !job.found.runs() {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
 }

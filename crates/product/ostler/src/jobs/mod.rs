@@ -10,6 +10,7 @@
 //! A kind of job is whatever implements [`JobWork`](ostler_core::ports::JobWork).
 
 mod machine_jobs;
+mod stop_requests;
 mod table;
 
 pub use machine_jobs::{MachineJob, machine_jobs, stop_machine_job};

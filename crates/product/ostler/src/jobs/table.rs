@@ -1,6 +1,7 @@
 //! The jobs of one session.
 
 use super::JobOptions;
+use super::stop_requests::stop_on_request;
 use crate::plain_threads::CHORES;
 use crate::session_events::SessionEvents;
 use crate::subagents::end_of_lost_agent;
@@ -120,9 +121,10 @@ impl JobTable {
         }
     }
 
-    /// Something runs.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.state().jobs.iter().any(|job| job.end.is_none())
+    /// Something runs, or has ended and is not reported yet; of all kinds of jobs, or of one.
+    pub(crate) fn is_busy(&self, kind: Option<JobKind>) -> bool {
+        let is_meant = |job: &&Job| kind.is_none_or(|kind| job.record.kind == kind);
+        self.state().jobs.iter().filter(is_meant).any(|job| !*job.over.borrow())
     }
 
     /// Comes back with the next end of a job, from when it was called.
@@ -166,9 +168,7 @@ impl JobTable {
         match (state.closed, running < self.options.most) {
             (true, _) => Err("the session is closed".to_owned()),
             (false, true) => Ok(()),
-            (false, false) => Err(format!(
-                "{running} background jobs run already, which is the limit; wait for one to end, or stop one with TaskStop"
-            )),
+            (false, false) => Err(full(running)),
         }
     }
 
@@ -223,8 +223,11 @@ impl Jobs for JobTable {
             let oldest = state.jobs.iter().position(|job| job.end.is_some());
             oldest.map(|oldest| state.jobs.remove(oldest));
         }
-        let (over, folder) = (watch::Sender::new(false), Some(folder));
-        state.jobs.push(Job { record, work, end: None, over, folder });
+        let over = watch::Sender::new(false);
+        if record.kind == JobKind::Agent {
+            stop_on_request(&folder, Arc::clone(&work), over.subscribe());
+        }
+        state.jobs.push(Job { record, work, end: None, over, folder: Some(folder) });
         Ok(())
     }
 
@@ -236,10 +239,8 @@ impl Jobs for JobTable {
             let open = |job: &&mut Job| job.record.id == *id && job.end.is_none();
             let Some(job) = state.jobs.iter_mut().find(open) else { return };
             let folder = job.folder.take();
-            if folder.as_ref().is_some_and(JobFolder::is_stopped) && end.status == JobStatus::Failed
-            {
-                let words = format!("was stopped with `ostler jobs stop` ({})", end.words);
-                end = JobEnd { status: JobStatus::Stopped, words, ..end };
+            if folder.as_ref().is_some_and(JobFolder::is_stopped) {
+                end = stopped_from_outside(end);
             }
             // Before the log says so: whoever finds no notice there finds the end here.
             if let Some(folder) = &folder {
@@ -297,6 +298,26 @@ impl Jobs for JobTable {
         };
         work.map(|work| work.stop()).is_some()
     }
+}
+
+fn full(running: usize) -> String {
+    match running {
+        0 => "background jobs are turned off (maxJobs is 0)".to_owned(),
+        1 => "1 background job is already running, which is the limit; wait for it to end, or stop it with TaskStop".to_owned(),
+        _ => format!(
+            "{running} background jobs are already running, which is the limit; wait for one to end, or stop one with TaskStop"
+        ),
+    }
+}
+
+/// A command that a signal ends looks as if it had failed; an agent says itself that it was stopped.
+fn stopped_from_outside(end: JobEnd) -> JobEnd {
+    let words = match end.status {
+        JobStatus::Failed => format!("was stopped with `ostler jobs stop` ({})", end.words),
+        JobStatus::Stopped => "was stopped with `ostler jobs stop`".to_owned(),
+        _ => return end,
+    };
+    JobEnd { status: JobStatus::Stopped, words, ..end }
 }
 
 /// The end of an output that another process wrote.

@@ -202,7 +202,8 @@ enum NextReport {
     Turn(Driver),
 }
 
-/// Meanwhile what agents do is shown. An agent ends at the latest when its time is up.
+/// Meanwhile what agents do is shown. An agent ends at the latest when its time is up, and its end may take a moment to start
+/// a turn.
 async fn next_report(
     session: &Session,
     output: &mut dyn Output,
@@ -211,6 +212,7 @@ async fn next_report(
     let mut driver = session.drive()?;
     let patience = tokio::time::sleep(PATIENCE_WITH_JOBS);
     tokio::pin!(patience);
+    let mut has_agents = session.has_background_agents();
     loop {
         tokio::select! {
             biased;
@@ -222,8 +224,12 @@ async fn next_report(
                     return Ok(NextReport::Turn(driver));
                 }
             }
-            () = &mut patience, if !session.has_background_agents() => {
-                return Ok(NextReport::None);
+            () = &mut patience => {
+                let had_agents = std::mem::replace(&mut has_agents, session.has_background_agents());
+                if !has_agents && !had_agents {
+                    return Ok(NextReport::None);
+                }
+                patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE_WITH_JOBS);
             }
         }
     }

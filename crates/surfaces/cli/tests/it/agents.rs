@@ -1,6 +1,6 @@
 //! Agents that the model starts, as `ostler -p` shows them.
 
-use crate::support::{World, finish, read_until, wait};
+use crate::support::{World, answers, finish, read_until, until, wait};
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -10,10 +10,8 @@ fn script() -> Script {
     let start =
         json!({ "description": "look around", "prompt": "task-a", "subagent_type": "Explore" });
     let reply = move |request: &Recorded| -> Reply {
-        let is_answer = |message: &&Value| message["role"] == "assistant";
-        let nth = request.messages().iter().filter(is_answer).count();
         let is_agent = request.messages()[0].to_string().contains("task-a");
-        match (is_agent, nth) {
+        match (is_agent, answers(request)) {
             (false, 0) => text("I ask.").call("Agent", start.clone()),
             (false, _) => text("All done."),
             (true, 0) => text("I look.").call("Glob", json!({ "pattern": "*" })),
@@ -120,9 +118,8 @@ fn agents_of_a_project_are_there_after_trust() {
 fn a_background_agent_is_waited_for() {
     let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
     let script = Script::new().by(move |request| {
-        let messages = request.messages();
-        let nth = messages.iter().filter(|message| message["role"] == "assistant").count();
-        match (messages[0].to_string().contains("task-a"), nth) {
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, answers(request)) {
             (true, 0) => {
                 text("I look.").call("Glob", json!({ "pattern": "*" })).due_at("the first result")
             }
@@ -147,5 +144,38 @@ fn a_background_agent_is_waited_for() {
     assert!(results.len() == 1 && results[0]["result"] == "Noted.", "{results:?}");
     let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
     assert_eq!(told.matches("<task-notification>").count(), 1);
+    world.assert_never_rejected();
+}
+
+/// An agent has no process that a signal could reach: its session is asked to end it.
+#[test]
+fn a_background_agent_is_stopped_from_another_terminal() {
+    let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
+    let script = Script::new().by(move |request| {
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, answers(request)) {
+            (true, _) => text("never ").gate("hold").say("read"),
+            (false, 0) => text("I ask.").call("Agent", agent.clone()),
+            (false, 1) => text("Started."),
+            (false, _) => text("Noted."),
+        }
+    });
+    let world = World::new(script.forever());
+    let child = world.command(&["-p", "go"]).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let jobs = || world.run(&["jobs", "list", "--json"]).stdout;
+    until("it is a job", || jobs().contains("\"agent\""));
+    let job: Value = serde_json::from_str(jobs().trim()).unwrap();
+    let id = job["id"].as_str().unwrap();
+    let stopped = world.run(&["jobs", "stop", id]);
+    assert_eq!((stopped.code, stopped.stdout), (Some(0), format!("stopped {id}\n")));
+    let ran = finish(child);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Started.\nNoted.\n"), "{}", ran.stderr);
+    let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(told.contains("was stopped with `ostler jobs stop`"), "{told}");
+    assert!(told.contains("call Agent with resume"), "{told}");
+    let again = world.run(&["jobs", "stop", id]);
+    assert_eq!(again.stdout, format!("{id} had ended\n"));
+    world.server.gate("hold").open();
     world.assert_never_rejected();
 }
