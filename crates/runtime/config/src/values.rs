@@ -70,7 +70,7 @@ pub const MAX_AGENT_DEPTH: Key = Key {
     name: "maxAgentDepth",
     form: Form::Number { what: "a number of levels", least: 0, most: 16, auto: false },
     variable: Some("OSTLER_MAX_AGENT_DEPTH"),
-    request: "lets agents start each other {} levels deep",
+    request: "lets agents start agents {} levels deep",
 };
 
 const KEYS: [&Key; 8] = [

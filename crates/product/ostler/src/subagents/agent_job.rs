@@ -44,55 +44,79 @@ impl AgentCall {
             tokio::select! {
                 biased;
                 report = &mut work => return report.output(),
-                () = &mut moved => match jobs.reserve() {
-                    Ok(place) => return self.leave(work, &jobs, &place, true),
-                    // Without a place it stays where it is.
-                    Err(_) => moved = jobs.moved(&self.call),
-                },
+                () = &mut moved => {
+                    let place = jobs.reserve();
+                    match place.and_then(|place| self.become_job(&jobs, &place).map(|()| place)) {
+                        Ok(place) => return self.hand_over(work, &jobs, &place, MOVED),
+                        // It stays where it is.
+                        Err(_) => moved = jobs.moved(&self.call),
+                    }
+                }
             }
         }
     }
 
-    /// Hands the agent over, and answers the call.
+    /// The call does not wait. If the agent cannot become a job, it does nothing at all.
     pub(super) fn leave(
         self,
         work: AgentWork,
         jobs: &Arc<JobTable>,
         place: &JobPlace,
-        by_person: bool,
     ) -> ToolOutput {
-        let (name, file) = (self.run.record.name.clone(), place.output.display().to_string());
-        let session = self.run.record.session.to_string();
+        match self.become_job(jobs, place) {
+            Ok(()) => self.hand_over(work, jobs, place, STARTED),
+            Err(why) => {
+                AgentRefused::NotDetached { name: self.run.record.name.clone(), why }.output()
+            }
+        }
+    }
+
+    /// The table of jobs knows it from here on.
+    fn become_job(&self, jobs: &JobTable, place: &JobPlace) -> Result<(), String> {
+        let AgentRecord { name, task, .. } = &self.run.record;
         let record = JobRecord {
             id: place.id.clone(),
             kind: JobKind::Agent,
-            call: self.call,
-            label: job::label(Some(&self.run.record.task), &name),
+            call: self.call.clone(),
+            label: job::label(Some(task), name),
             output: Some(place.output.clone()),
             at: place.at,
             limit_ms: u64::try_from(self.limit.as_millis()).ok(),
             kept: false,
         };
-        let begun = self.spoken.write_to(&place.output).map_err(|error| format!("{file}: {error}"));
-        let job = AgentJob { run: self.run, spoken: self.spoken };
-        if let Err(why) = begun.and_then(|()| jobs.begin(record, Arc::new(job))) {
-            return AgentRefused::NoJob(why).output();
-        }
+        let written = self.spoken.write_to(&place.output);
+        written.map_err(|error| format!("{}: {error}", place.output.display()))?;
+        jobs.begin(
+            record,
+            Arc::new(AgentJob { run: self.run.clone(), spoken: self.spoken.clone() }),
+        )
+    }
+
+    /// The work goes on in a task of its own, and the call is answered.
+    fn hand_over(
+        &self,
+        work: AgentWork,
+        jobs: &Arc<JobTable>,
+        place: &JobPlace,
+        answer: &str,
+    ) -> ToolOutput {
         let (table, id) = (jobs.clone(), place.id.clone());
         tokio::spawn(async move {
             let end = work.await.job_end();
             table.end(&id, end);
         });
+        let AgentRecord { name, session, .. } = &self.run.record;
         let text = fill(
-            if by_person { MOVED } else { STARTED },
+            answer,
             &[
                 ("name", name.as_str()),
                 ("id", place.id.as_str()),
-                ("file", &file),
+                ("file", &place.output.display().to_string()),
                 ("limit", &format!("{} s", self.limit.as_secs())),
             ],
         );
-        let detail = json!({ "agent": name, "session": session, "job": place.id.as_str() });
+        let (session, job) = (session.as_str(), place.id.as_str());
+        let detail = json!({ "agent": name, "session": session, "job": job });
         ToolOutput { detail: Some(detail), ..ToolOutput::text(text) }
     }
 }

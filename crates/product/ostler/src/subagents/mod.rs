@@ -245,7 +245,7 @@ impl StartedAgent {
         events.begun(&call.call).await;
         let work = Box::pin(child.work(prompt));
         match (place, call.jobs.clone()) {
-            (Some(place), Some(jobs)) => call.leave(work, &jobs, &place, false),
+            (Some(place), Some(jobs)) => call.leave(work, &jobs, &place),
             _ => call.wait(work).await,
         }
     }
@@ -269,7 +269,7 @@ impl Delegate for Subagents {
 
     fn message(&self, agent: &str, text: String) -> ToolOutput {
         match self.send(agent, text) {
-            Ok(name) => ToolOutput::text(format!("{name} reads it before its next step.")),
+            Ok(name) => ToolOutput::text(format!("{name} will read it before its next step.")),
             Err(refused) => refused.output(),
         }
     }

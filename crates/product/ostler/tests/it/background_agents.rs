@@ -45,7 +45,7 @@ fn only_job(session: &Session) -> JobView {
 /// What the session itself was told last.
 fn told(world: &World) -> String {
     let requests = world.server.requests();
-    let own = |request: &Recorded| request.messages()[0].to_string().contains("go");
+    let own = |request: &Recorded| !request.messages()[0].to_string().contains("task-");
     let last = requests.iter().rev().find(|request| own(request)).unwrap();
     last.json()["messages"].to_string()
 }
@@ -64,7 +64,7 @@ pub async fn a_background_agent_reports_once() {
     let session = open(reporting(&world));
     let seen = all(session.ask("go").unwrap()).await;
     let results = results(&seen);
-    assert!(!results[0].0 && results[0].1.contains("general-1 works in the background as b"));
+    assert!(!results[0].0 && results[0].1.contains("general-1 is running in the background as b"));
     let job = only_job(&session);
     assert!(results[0].1.contains(job.record.id.as_str()), "{results:?}");
     assert_eq!((job.record.kind, &job.end), (JobKind::Agent, &None));
@@ -121,7 +121,7 @@ pub async fn tools_read_and_stop_a_background_agent() {
     world.server.gate("hold").reached().await.unwrap();
     world.server.gate("begun").open();
     let results = results(&reading.await.unwrap());
-    assert!(results[1].0 && results[1].1.contains("1 agents are running already"), "{results:?}");
+    assert!(results[1].0 && results[1].1.contains("1 agent is already running"), "{results:?}");
     assert!(
         results[2].1.contains("is running") && results[2].1.contains("I begin."),
         "{results:?}"
@@ -216,6 +216,29 @@ pub async fn a_running_agent_moves_to_the_background() {
     assert!(told(&world).contains("found it") && told(&world).matches(TAG).count() == 1);
 }
 
+/// An agent that finds no place in the background stays with its call.
+pub async fn agents_move_as_far_as_there_is_room() {
+    let both = agent(agent(text("I ask."), "general", "task-a"), "general", "task-b");
+    let found = || vec![text("found it").due_at("found")];
+    let world = World::new(plays([
+        ("go", vec![both, text("gone on"), text("noted")]),
+        ("task-a", found()),
+        ("task-b", found()),
+    ]));
+    let session = open(with(reporting(&world), |options| options.session.jobs.most = 1));
+    let reading = tokio::spawn(all(session.ask("go").unwrap()));
+    world.server.wait_for_requests(3, PATIENCE).await.unwrap();
+    session.send(Input::Background { call: None }).unwrap();
+    becomes("one has moved", || session.has_background_agents()).await;
+    world.server.gate("found").open();
+    let results = results(&reading.await.unwrap());
+    let (moved, stayed): (Vec<_>, Vec<_>) =
+        results.iter().partition(|(_, text)| text.contains("The user moved the agent"));
+    assert_eq!((moved.len(), stayed.len()), (1, 1), "{results:?}");
+    assert!(!stayed[0].0 && stayed[0].1.contains("found it"), "{results:?}");
+    world.assert_never_rejected();
+}
+
 /// To one that works; one that has ended is resumed instead.
 pub async fn a_message_reaches_a_background_agent() {
     let say = |answer: &str, to: &str| {
@@ -246,7 +269,7 @@ pub async fn a_message_reaches_a_background_agent() {
     .await;
     world.server.gate("it began").open();
     let first = results(&reading.await.unwrap());
-    assert_eq!(first[1], (false, "general-1 reads it before its next step.".to_owned()));
+    assert_eq!(first[1], (false, "general-1 will read it before its next step.".to_owned()));
     world.server.gate("told").open();
     session.report_due().await;
     let second = results(&all(session.run_reports().unwrap()).await);
@@ -255,7 +278,7 @@ pub async fn a_message_reaches_a_background_agent() {
         "{second:?}"
     );
     assert!(
-        second[1].0 && second[1].1.contains("you started no agent \"general-7\""),
+        second[1].0 && second[1].1.contains("you have not started an agent \"general-7\""),
         "{second:?}"
     );
     let told = world.server.requests().iter().any(|request| {

@@ -185,6 +185,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_background_agent_ends_with_its_session
             a_dropped_session_leaves_no_agent
             a_running_agent_moves_to_the_background
+            agents_move_as_far_as_there_is_room
             a_message_reaches_a_background_agent
             a_background_agent_asks_the_person
             no_place_among_the_jobs_is_a_refusal
