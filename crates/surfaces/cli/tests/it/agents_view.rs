@@ -1,6 +1,6 @@
 //! `ostler agents`: what another terminal sees of agents at work.
 
-use crate::support::{Ran, World, finish, read_until, until, wait};
+use crate::support::{Ran, World, answers, finish, read_until, until, wait};
 use crate::talk::Talk;
 use ostler_model_server::{Recorded, Reply, Script, status, text};
 use serde_json::{Value, json};
@@ -11,10 +11,8 @@ fn script(last: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Script {
     let start =
         json!({ "description": "look around", "prompt": "task-a", "subagent_type": "Explore" });
     let reply = move |request: &Recorded| -> Reply {
-        let is_answer = |message: &&Value| message["role"] == "assistant";
-        let nth = request.messages().iter().filter(is_answer).count();
         let is_agent = request.messages()[0].to_string().contains("task-a");
-        match (is_agent, nth) {
+        match (is_agent, answers(request)) {
             (false, 0) => text("I ask.").call("Agent", start.clone()),
             (false, _) => text("All done."),
             (true, 0) => {
@@ -113,9 +111,9 @@ fn an_open_question_says_why_an_agent_does_not_go_on() {
     let ask = json!({ "description": "make a file", "prompt": "task-a" });
     let reply = move |request: &Recorded| -> Reply {
         let is_agent = request.messages()[0].to_string().contains("task-a");
-        match (is_agent, request.messages().len()) {
-            (false, 1) => text("I ask.").call("Agent", ask.clone()),
-            (true, 1) => text("I make it.").call("Bash", json!({ "command": "touch made" })),
+        match (is_agent, answers(request)) {
+            (false, 0) => text("I ask.").call("Agent", ask.clone()),
+            (true, 0) => text("I make it.").call("Bash", json!({ "command": "touch made" })),
             _ => text("Done."),
         }
     };
@@ -132,7 +130,7 @@ fn an_open_question_says_why_an_agent_does_not_go_on() {
     assert!(session["blocked"].is_null(), "{session:#}");
     let shown = text_of(&world, &[]);
     assert!(shown.contains("general-1  blocked"), "{shown}");
-    assert!(shown.contains("· waits for an answer: Bash touch made\n"), "{shown}");
+    assert!(shown.contains("· waiting for an answer: Bash touch made\n"), "{shown}");
     talk.send_line("n");
     talk.expect("tokens: ");
     talk.expect("> ");

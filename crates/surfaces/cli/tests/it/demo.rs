@@ -192,7 +192,7 @@ fn the_demo_of_agents_tells_its_story_and_it_is_true() {
         "● TaskOutput",
         "FAILED: order 3 should be 115, is 110",
         "so it should be `-gt`",
-        "Verified: all three agents had asked before the first was answered",
+        "Verified: all three agents sent their first request before any of them got an answer",
         "As `ostler agents --all` shows them:",
         "  explorer-3  finished",
         "The repository and the sessions are in ",

@@ -38,8 +38,10 @@ fn add(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
 fn details(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     let blocked = agent.blocked.as_ref().map(|blocked| match blocked {
-        Blocked::Question { tool, subject } => format!("waits for an answer: {tool} {subject}"),
-        Blocked::Retry { attempt, error } => format!("retries its request ({attempt}): {error}"),
+        Blocked::Question { tool, subject } => format!("waiting for an answer: {tool} {subject}"),
+        Blocked::Retry { attempt, error } => {
+            format!("retrying its request (attempt {attempt}): {error}")
+        }
     });
     let said = agent.last_line.as_ref().map(|line| format!("says: {line}"));
     let all = [blocked, agent.why.clone(), said].into_iter().flatten();

@@ -25,7 +25,7 @@ const HELP: &str = "\
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
-/agents           list the agents; /agents stop NAME ends one, /agents message NAME TEXT tells it something
+/agents           list the agents; /agents stop NAME stops one, /agents message NAME TEXT sends it a message
 /jobs [stop ID]   list the background jobs, or stop one
 /background       move the running command or agent to the background (while the agent works)
 /permissions      list the rules in effect
@@ -157,7 +157,7 @@ impl Conversation<'_> {
             ("", ..) => return Ok(agents::table(&self.session.agents())),
             ("stop", name, "") if !name.is_empty() => (AgentInput::Stop, "stopping"),
             ("message", name, text) if !name.is_empty() && !text.is_empty() => {
-                (AgentInput::Message(Message::user(text)), "telling")
+                (AgentInput::Message(Message::user(text)), "sending to")
             }
             _ => bail!("use /agents, /agents stop NAME, or /agents message NAME TEXT"),
         };

@@ -69,7 +69,7 @@ pub async fn story(
     agents_overlapped(&server.requests())?;
     findings_were_used(&turn, &server.requests())?;
     server.shutdown().await;
-    stage.tell("Verified: all three agents had asked before the first was answered, and the answer is made of their findings and the test's result.")?;
+    stage.tell("Verified: all three agents sent their first request before any of them got an answer, and the final answer uses their findings and the test's result.")?;
     let view = ostler::machine_agents(&place.home(), true)?;
     all_finished(&view)?;
     stage.tell("As `ostler agents --all` shows them:")?;
@@ -81,7 +81,7 @@ fn script(stage: &Stage) -> Result<Script> {
     let mut script = stage.script(SCRIPT).context("the demo's script")?;
     let pace = stage.paced.then(|| Duration::from_millis(15));
     let reply = move |request: &Recorded| -> Reply {
-        let said = "The explorers are done. Now the result of the test.";
+        let said = "The explorers are done. Now I need the result of the test.";
         let mut reply = text(said).call("TaskOutput", json!({ "task_id": job(request) }));
         reply.delivery.pace = pace;
         reply
