@@ -43,7 +43,7 @@ fn command(text: &str, access: Access) -> Access {
     let reads = access.reads.iter().map(|scope| touch(Act::Read, scope));
     let writes = access.writes.iter().map(|scope| touch(Act::Write, scope));
     let effect = match (access.known, access.writes.is_empty()) {
-        (false, _) => Effect::Unknown("make is not known to only read".into()),
+        (false, _) => Effect::Unknown("make is not known to be read-only".into()),
         (true, true) => Effect::Reads,
         (true, false) => Effect::Writes,
     };
@@ -223,7 +223,7 @@ fn a_reason_names_the_rule_or_the_thing() {
         (say("T", Access::unknown(), &none, Mode::Default), "ask what it would touch is not known"),
         (
             say("Bash", command("make", Access::unknown()), &none, Mode::Default),
-            "ask make is not known to only read",
+            "ask make is not known to be read-only",
         ),
     ];
     for (decision, expected) in table {

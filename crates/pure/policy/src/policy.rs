@@ -30,7 +30,7 @@ pub struct DeniedFiles<'a> {
 /// What happens to a call that no rule and no mode speaks of. Reading tools inside the roots run in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fallback {
-    /// Commands that are proved to only read inside the roots run, the rest asks.
+    /// Commands that are proved to be read-only inside the roots run, the rest asks.
     #[default]
     Read,
     /// Every command asks.

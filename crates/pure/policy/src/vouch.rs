@@ -161,7 +161,7 @@ fn vouched_by(
     match rule {
         Some(rule) => Ok(by_rule(rule, Verdict::Allow)),
         None if proved && scene.policy.fallback == Fallback::Read => {
-            Ok(reason(By::Default, "it is proved to only read"))
+            Ok(reason(By::Default, "it is proved to be read-only"))
         }
         None => match accepted_output(scene, step) {
             Some(accepted) => Ok(accepted),

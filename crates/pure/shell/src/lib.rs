@@ -3,7 +3,7 @@
 //! looked at.
 //!
 //! Invariants
-//! - **Unknown is not harmless.** The tables list what is known to only read, option by option. A word, option,
+//! - **Unknown is not harmless.** The tables list what is known to be read-only, option by option. A word, option,
 //!   redirection or construct that is not in them leaves the step unknown; what the readers reject is a doubt of the
 //!   whole text.
 //! - **Two readings must agree.** `read` is ours and whole; `second_parser` asks a parser made by others whether it sees the
@@ -56,7 +56,7 @@ pub fn agreed(text: &str) -> Result<Script, Opaque> {
     second_parser::agreed(text).map(|reading| reading.script)
 }
 
-/// Variables that would change what a command does that is known to only read. They must not reach it.
+/// Variables that would change what a command does that is known to be read-only. They must not reach it.
 pub const CLEARED_ENV: &[&str] = &[
     "BASH_ENV",
     "ENV",

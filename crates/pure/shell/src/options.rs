@@ -40,7 +40,7 @@ impl From<&str> for Miss {
 /// Stands before a path that begins in the home directory. No word of a shell can hold it.
 pub(crate) const HOME: char = '\0';
 
-/// Every file the command names, or why it is not known to only read. `words` are those behind the program.
+/// Every file the command names, or why it is not known to be read-only. `words` are those behind the program.
 pub(crate) fn check(program: &Program, words: &[Word]) -> Result<Vec<Named>, Miss> {
     match program.operands {
         Operands::Words => {
@@ -160,7 +160,7 @@ impl<'a> Parsed<'a> {
             Some((name, given)) => (name, Some(given)),
             None => (text, None),
         };
-        let refused = || format!("--{text} is not known to only read");
+        let refused = || format!("--{text} is not known to be read-only");
         self.options.push(format!("--{name}"));
         if self.program.long.contains(&name) {
             return if given.is_none() { Ok(None) } else { Err(refused()) };
@@ -180,7 +180,7 @@ impl<'a> Parsed<'a> {
     }
 
     fn short(&mut self, text: &'a str, first: bool) -> Result<Option<Value>, String> {
-        let refused = || format!("{text} is not known to only read");
+        let refused = || format!("{text} is not known to be read-only");
         let letters = text.strip_prefix('-').unwrap_or(text);
         let counted = match self.program.count {
             Count::No => false,
@@ -244,7 +244,7 @@ impl<'a> Parsed<'a> {
                 for (index, operand) in &self.operands {
                     let text = literal(operand)?;
                     if !value.fits(text) {
-                        let why = format!("{text} is not an operand it is known to only read with");
+                        let why = format!("the operand {text} is not known to be read-only");
                         return Err(Miss::at(*index, why));
                     }
                 }
@@ -329,7 +329,7 @@ fn format(words: &[Word]) -> Result<Vec<Named>, Miss> {
     let words = match words.split_first() {
         Some((Word::Literal(dashes), rest)) if dashes == "--" => rest,
         Some((Word::Literal(option), _)) if option.starts_with('-') => {
-            return Err(Miss::at(0, format!("{option} is not known to only read")));
+            return Err(Miss::at(0, format!("{option} is not known to be read-only")));
         }
         _ => words,
     };
@@ -356,7 +356,7 @@ fn separate_value<'a>(
     // Another build of the program might take no value here, and see an option.
     let could_be_option = value == Value::Any && text.starts_with('-') && text != "-";
     if could_be_option || !value.fits(text) {
-        return Err(format!("{option} {text} is not known to only read"));
+        return Err(format!("{option} {text} is not known to be read-only"));
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! The programs that are known to only read, as data. Each entry carries its own examples.
+//! The programs that are known to be read-only, as data. Each entry carries its own examples.
 //!
 //! An entry lists what is *known*, not what is dangerous: an option that is not here, an abbreviation of one that
 //! is, or a value of another shape, and the command is not proved. Left out on purpose are options that write

@@ -77,6 +77,8 @@ pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
     let taken = pressure.tokens + u64::from(thinking(request, &info)) + MARGIN;
     match u32::try_from(pressure.window.saturating_sub(taken)) {
         Ok(left) if left >= LEAST => wanted.min(left),
+        // In so small a window a summary is short.
+        _ if request.source == Purpose::Compaction => wanted.min(LEAST),
         // Too full, as it seems; that is for the provider to say.
         _ => wanted,
     }

@@ -1,5 +1,5 @@
 //! What the sandbox costs per command: `true` through bash, plain, with the floor, with the policy of
-//! a command that is proved to only read, and inside bubblewrap, in turns so that a busy machine
+//! a command that is proved to be read-only, and inside bubblewrap, in turns so that a busy machine
 //! burdens all alike.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 

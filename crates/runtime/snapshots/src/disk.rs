@@ -169,14 +169,14 @@ impl StoreDisk {
         appended.map_err(|error| Error::io("write", &path, error))
     }
 
-    /// One process at a time. Released when the file is dropped, however the process ends.
-    pub(crate) fn lock(&self) -> Result<File, Error> {
+    /// One process at a time. Released when it is dropped, however the process ends.
+    pub(crate) fn lock(&self) -> Result<FileLock, Error> {
         let lock = flocked(&self.path("lock"), FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
         lock.ok_or_else(|| Error::Busy(self.dir.clone()))
     }
 
     /// None: another process has it.
-    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>, Error> {
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<FileLock>, Error> {
         flocked(&self.path(name), FlockOperation::NonBlockingLockExclusive, Duration::ZERO)
     }
 
@@ -190,22 +190,53 @@ impl StoreDisk {
     }
 }
 
-/// The file with the kernel's lock on it; none if others hold it for longer than `patience`.
+/// A file with the kernel's lock on it.
+#[derive(Debug)]
+pub(crate) struct FileLock(File);
+
+impl Drop for FileLock {
+    /// Closing it would not do: a child that another thread starts at this moment holds the file until it runs its
+    /// program.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// None if others hold the lock for longer than `patience`.
 pub(crate) fn flocked(
     path: &Path,
     how: FlockOperation,
     patience: Duration,
-) -> Result<Option<File>, Error> {
+) -> Result<Option<FileLock>, Error> {
     let mut new = OpenOptions::new();
     let open = new.write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = open.map_err(|error| Error::io("open", path, error))?;
     let since = Instant::now();
     loop {
         match flock(&file, how) {
-            Ok(()) => return Ok(Some(file)),
+            Ok(()) => return Ok(Some(FileLock(file))),
             Err(Errno::WOULDBLOCK) if since.elapsed() >= patience => return Ok(None),
             Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
             Err(errno) => return Err(Error::io("lock", path, errno)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a child holds that has not run its program yet is a copy of the open file.
+    #[test]
+    fn a_lock_given_back_is_free_though_a_copy_of_its_file_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let take =
+            || flocked(&path, FlockOperation::NonBlockingLockExclusive, Duration::ZERO).unwrap();
+        let lock = take().unwrap();
+        let _copy = lock.0.try_clone().unwrap();
+        assert!(take().is_none());
+        drop(lock);
+        assert!(take().is_some());
     }
 }

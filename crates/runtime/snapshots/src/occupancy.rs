@@ -2,12 +2,11 @@
 //!
 //! A lock of the kernel, which ends with the process that holds it.
 
-use crate::disk::flocked;
+use crate::disk::{FileLock, flocked};
 use crate::error::Error;
 use crate::signs_of_life::{PREFIX, Sign};
 use crate::store::Snapshots;
 use rustix::fs::FlockOperation;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -21,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// While it is there a command runs.
 #[derive(Debug)]
 pub struct Occupied {
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// While it is there no command begins.
 #[derive(Debug)]
 pub struct Alone {
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Snapshots {

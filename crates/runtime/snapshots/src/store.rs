@@ -2,7 +2,7 @@
 
 use crate::apply::{apply, part};
 use crate::clock::{Clocks, Moment};
-use crate::disk::StoreDisk;
+use crate::disk::{FileLock, StoreDisk};
 use crate::door::{SnapshotRoot, outermost};
 use crate::error::Error;
 use crate::index::FileIndex;
@@ -14,7 +14,6 @@ use crate::record::{RecordBody, SnapshotRecord};
 use crate::walk::{Denies, FolderWalk, WalkResult};
 use ostler_core::permission::Live;
 use rustix::fs::{AtFlags, CWD, statat};
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -53,7 +52,7 @@ pub struct Snapshots {
     pub(crate) session: Option<String>,
     state: Mutex<StoreState>,
     /// We restore files, and nobody else does.
-    pub(crate) alone: Mutex<Option<File>>,
+    pub(crate) alone: Mutex<Option<FileLock>>,
     denies: Option<Arc<Denies>>,
     /// The first snapshot of an empty store has a higher number.
     numbers_after: u64,
@@ -324,7 +323,7 @@ impl Snapshots {
     }
 
     /// Alone in the store, with the newest state.
-    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, StoreState>, File), Error> {
+    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, StoreState>, FileLock), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = self.disk.lock()?;
         let seen = self.files_now();

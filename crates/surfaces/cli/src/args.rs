@@ -113,7 +113,7 @@ pub struct RunArgs {
     /// Continue in a copy of the session (with --resume or --continue)
     #[arg(long, help_heading = SESSIONS)]
     pub fork_session: bool,
-    /// End the copy before this turn (see `ostler rewind`) or after an entry of the log (entry:57); files stay
+    /// End the copy before this turn (see `ostler rewind`) or after this entry of the log (entry:57); files stay
     /// as they are
     #[arg(long, value_name = "TURN|ENTRY", requires = "fork_session", help_heading = SESSIONS)]
     pub at: Option<String>,
@@ -157,8 +157,8 @@ pub enum Command {
     /// memory across two sessions, what fills the context window, and the cost. Each step is verified; the demo fails if one
     /// did not happen.
     ///
-    /// It needs no key, network or settings and changes none of your files. In a pipe, or if CI is set, it does not pause for
-    /// a reader.
+    /// It needs no key, network or settings and changes none of your files. If the output is a pipe or CI is set, it does not
+    /// pause for you to read.
     #[command(after_help = "Example: ostler demo --long --clean")]
     Demo(DemoArgs),
     /// Serve a scripted model on a loopback port, for your own tests
@@ -199,7 +199,7 @@ pub enum Command {
     /// Groups the content by category: system prompt, tools, instruction files, results and so on.
     #[command(after_help = "Example: ostler context --session 0196f3a2")]
     Context(ContextArgs),
-    /// Explain why a command asks; list rules, revoke approvals, trust this project
+    /// Explain why Ostler asks about a command; list rules, revoke approvals, trust this project
     #[command(after_help = "Example: ostler permissions explain 'cargo test > log.txt'")]
     Permissions(permissions::PermissionsArgs),
     /// Run your own command in the agent's sandbox
@@ -302,6 +302,7 @@ pub struct SkillsArgs {
 #[derive(Debug, Subcommand)]
 pub enum SkillsCommand {
     /// List skills, one per line, and report problems
+    #[command(after_help = "Example: ostler skills list --json")]
     List {
         /// Print one JSON object per line
         #[arg(long)]
@@ -310,6 +311,7 @@ pub enum SkillsCommand {
         config: ConfigArgs,
     },
     /// Show everything about one skill, including its text
+    #[command(after_help = "Example: ostler skills show code-review")]
     Show {
         /// The name of the skill
         name: String,
@@ -346,13 +348,13 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// Run what only reads inside the working directory; ask about everything else
+    /// Run calls that only read inside the working directory; ask about everything else
     Default,
-    /// Also run file edits inside the working directory
+    /// Also make file edits inside the working directory
     AcceptEdits,
     /// Run nothing that changes anything
     Plan,
-    /// Deny whatever would ask
+    /// Deny whatever Ostler would ask about
     DontAsk,
     /// Do not ask, except for ask rules and protected files
     BypassPermissions,

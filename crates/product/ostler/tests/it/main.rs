@@ -22,6 +22,7 @@ mod sessions;
 mod stamp;
 mod stopping;
 mod streams;
+mod subagent_faults;
 mod subagent_lives;
 mod subagent_rights;
 mod subagents;
@@ -31,6 +32,7 @@ mod toy_protocol;
 mod toy_server;
 
 use futures_util::FutureExt;
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -190,6 +192,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_background_agent_asks_the_person
             no_place_among_the_jobs_is_a_refusal
             an_agent_that_panics_is_an_error;
+        subagent_faults:
+            ten_agents_end_with_the_interrupt
+            a_huge_answer_is_cut
+            a_budget_reached_by_several_stops_all
+            two_agents_do_not_overwrite_each_other;
         subagent_rights:
             a_deny_rule_holds_below
             what_becomes_stricter_is_stricter_below
@@ -200,6 +207,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             every_situation_is_as_it_was_recorded;
     };
     cases
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
 fn main() -> ExitCode {
@@ -214,11 +226,21 @@ fn main() -> ExitCode {
         }
         let run =
             async { tokio::time::timeout(LIMIT, AssertUnwindSafe(case()).catch_unwind()).await };
-        let ok = matches!(runtime.block_on(run), Ok(Ok(())));
-        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
-        if ok { passed += 1 } else { failed.push(name) }
+        let why = match runtime.block_on(run) {
+            Ok(Ok(())) => None,
+            Ok(Err(panic)) => Some(panic_text(&*panic)),
+            Err(_) => Some(format!("it did not end within {} s", LIMIT.as_secs())),
+        };
+        println!("test {name} ... {}", if why.is_none() { "ok" } else { "FAILED" });
+        match why {
+            None => passed += 1,
+            Some(why) => failed.push((name, why)),
+        }
     }
     let word = if failed.is_empty() { "ok" } else { "FAILED" };
-    println!("\ntest result: {word}. {passed} passed; {} failed {failed:?}\n", failed.len());
+    for (name, why) in &failed {
+        println!("\n{name}: {why}");
+    }
+    println!("\ntest result: {word}. {passed} passed; {} failed\n", failed.len());
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -196,7 +196,7 @@ fn read(words: &[Word]) -> FindExpression<'_> {
             at = end + 1;
         } else {
             found.changes(text, words.get(at + 1));
-            found.misses.push(Miss::at(at, format!("{text} is not known to only read")));
+            found.misses.push(Miss::at(at, format!("{text} is not known to be read-only")));
             at += 1;
         }
     }

@@ -107,7 +107,7 @@ fn awk_files(words: &[Word]) -> Result<Vec<Named>, Miss> {
             "-F" | "-v" => at += 1,
             _ if text.starts_with("-F") || text.starts_with("-v") => {}
             _ if text.starts_with('-') => {
-                return Err(Miss::at(at, format!("{text} is not known to only read")));
+                return Err(Miss::at(at, format!("{text} is not known to be read-only")));
             }
             _ => break,
         }
@@ -203,7 +203,7 @@ fn jq_files(words: &[Word]) -> Result<Vec<Named>, Miss> {
             None => break,
         };
         if !known {
-            return Err(Miss::at(at, format!("{text} is not known to only read")));
+            return Err(Miss::at(at, format!("{text} is not known to be read-only")));
         }
         at += 1;
     }

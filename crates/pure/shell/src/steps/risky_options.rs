@@ -129,7 +129,7 @@ const STARTERS: &[&str] = &[
 pub(super) fn judge(name: &str, words: &[Word]) -> StepVerdict {
     let mut verdict = StepVerdict {
         hosts: hosts::of(name, words),
-        ..StepVerdict::unknown(format!("{name} is not known to only read"))
+        ..StepVerdict::unknown(format!("{name} is not known to be read-only"))
     };
     let interpreter = is_interpreter(name) || STARTERS.contains(&name);
     if interpreter {
@@ -159,7 +159,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> StepVerdict {
 /// A subcommand of git without an entry in the tables; `words` begin with git.
 pub(super) fn git(words: &[Word]) -> StepVerdict {
     let sub = words.get(1).and_then(Word::literal).unwrap_or_default();
-    let mut verdict = StepVerdict::unknown(format!("git {sub} is not known to only read"));
+    let mut verdict = StepVerdict::unknown(format!("git {sub} is not known to be read-only"));
     if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote") {
         verdict.hosts = hosts::of("git", words);
     }

@@ -80,7 +80,7 @@ impl<'a> SedCall<'a> {
 
     /// True if the next word is a script.
     fn option(&mut self, text: &'a str, at: usize) -> Result<bool, Miss> {
-        let refused = || Miss::at(at, format!("{text} is not known to only read"));
+        let refused = || Miss::at(at, format!("{text} is not known to be read-only"));
         let plain =
             |suffix: &str| suffix.chars().all(|c| c.is_ascii_alphanumeric() || ".-_~".contains(c));
         if let Some(long) = text.strip_prefix("--") {

@@ -30,7 +30,7 @@ fn examples_hold() {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
         }
         for text in program.misses.iter().filter(|text| steps(text).only_reads()) {
-            wrong.push(format!("{text:?} should not be known to only read"));
+            wrong.push(format!("{text:?} should not be known to be read-only"));
         }
     }
     for program in writers::PROGRAMS {

@@ -37,13 +37,13 @@ fn read(words: &[Word]) -> Result<Vec<Named>, Miss> {
             Some(letters) if !letters.starts_with('-') => letters,
             None if at == 0 => text,
             Some("-list" | "-verbose" | "-gzip" | "-bzip2" | "-xz" | "-zstd") => continue,
-            Some(_) => return Err(refused(format!("{text} is not known to only read"))),
+            Some(_) => return Err(refused(format!("{text} is not known to be read-only"))),
             // What it looks for in the archive.
             None => continue,
         };
         let before = letters.strip_suffix('f').unwrap_or(letters);
         if !before.chars().all(|c| "tvzjJ".contains(c)) {
-            return Err(refused(format!("{text} is not known to only read")));
+            return Err(refused(format!("{text} is not known to be read-only")));
         }
         takes_file = letters.ends_with('f');
     }

@@ -1,4 +1,4 @@
-//! The subcommands of git that are known to only read, and what has to hold for that.
+//! The subcommands of git that are known to be read-only, and what has to hold for that.
 //!
 //! Git runs programs that its configuration names. The options here start none by themselves; what the
 //! configuration would start is switched off by [`GIT_OVERRIDES`] and [`GIT_PRELUDE`].

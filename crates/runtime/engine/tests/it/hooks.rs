@@ -132,7 +132,7 @@ async fn a_rewritten_call_is_judged_again() {
     );
     // The model reads that it ran as something else; what it wrote is not touched.
     let conversation = rig.conversation();
-    assert!(conversation.contains("A hook changed the input of the call Write"), "{conversation}");
+    assert!(conversation.contains("A hook changed the input of the Write call"), "{conversation}");
     assert!(conversation.contains("/ws/a"), "{conversation}");
 }
 
@@ -240,7 +240,7 @@ async fn after_a_call_the_model_hears_what_hooks_say() {
     rig.turn("go").await;
     let conversation = rig.conversation();
     for text in
-        ["A hook objected after the call Write: the hook guard: format it", "adds: saw broke"]
+        ["A hook objected after the Write call: the hook guard: format it", "adds: saw broke"]
     {
         assert!(conversation.contains(text), "{text}: {conversation}");
     }

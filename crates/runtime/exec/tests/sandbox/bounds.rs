@@ -17,7 +17,7 @@ const DID_IT: &str = "DID-IT";
 
 const SEARCH_PATH: [&str; 4] = ["/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin"];
 
-/// What a command gets that was proved to only read with these programs; none: with any.
+/// What a command gets that was proved to be read-only with these programs; none: with any.
 pub fn reading(world: &World, claims: Option<&[&str]>) -> Sandbox {
     let layers = Layers { landlock: true, seccomp: true, bubblewrap: false };
     let mut sandbox = world.sandbox(layers);

@@ -251,7 +251,7 @@ impl Confinement {
         }
     }
 
-    /// What is missing for a command that runs in the sandbox. What is proved to only read changes no hook and no
+    /// What is missing for a command that runs in the sandbox. What is proved to be read-only changes no hook and no
     /// setting, so it does not need bubblewrap.
     pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
         let missing = self.options.enabled.then(|| self.missing()).flatten();
@@ -319,7 +319,7 @@ impl Confinement {
         Ok(ConfinedCommand { sandbox, guard, rebases, new_files: None, _temp: own })
     }
 
-    /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
+    /// What is proved to be read-only needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
     /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
     fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<ConfinedCommand, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };

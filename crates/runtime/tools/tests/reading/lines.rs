@@ -1,4 +1,4 @@
-//! One or more lines for each program that the tables know to only read.
+//! One or more lines for each program that the tables know to be read-only.
 
 /// What they print depends on nothing but the files.
 pub const SAME: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Commands that are proved to only read, under the kernel policy made from the proof: they still do their job, and a
+//! Commands that are proved to be read-only, under the kernel policy made from the proof: they still do their job, and a
 //! text that a wrong proof lets through has no effect. Always as an ordinary user. Started with `supervise`, this
 //! program is the supervisor of its own commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]

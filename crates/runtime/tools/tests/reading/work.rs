@@ -1,4 +1,4 @@
-//! What the tables know to only read does the same with its policy as without a sandbox.
+//! What the tables know to be read-only does the same with its policy as without a sandbox.
 
 use crate::lines::{CHANGING, SAME};
 use crate::support::{Desk, text};

@@ -11,8 +11,9 @@ pub struct JobsArgs {
 #[derive(Debug, Subcommand)]
 pub enum JobsCommand {
     /// List the background jobs of all sessions, oldest first
+    #[command(after_help = "Example: ostler jobs list --running")]
     List {
-        /// Only those of the session with this id or prefix
+        /// List only jobs of the session with this id or prefix
         #[arg(long, value_name = "ID")]
         session: Option<String>,
         /// List only running jobs
@@ -23,6 +24,7 @@ pub enum JobsCommand {
         json: bool,
     },
     /// Show a job and the end of its output
+    #[command(after_help = "Example: ostler jobs show b1f03c2")]
     Show {
         /// The job's id or a unique prefix of it
         id: String,
@@ -31,6 +33,7 @@ pub enum JobsCommand {
         json: bool,
     },
     /// Stop a job and wait until it is gone
+    #[command(after_help = "Example: ostler jobs stop b1f03c2")]
     Stop {
         /// The job's id or a unique prefix of it
         id: String,

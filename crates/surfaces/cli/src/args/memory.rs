@@ -11,7 +11,7 @@ pub struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// List the memories of this project and of all projects, newest first
+    /// List the memories of this project and those shared by all projects, newest first
     #[command(after_help = "Example: ostler memory list --kind preference")]
     List(ListArgs),
     /// Search memories by words and meaning
@@ -23,7 +23,7 @@ pub enum MemoryCommand {
     /// Delete memories permanently, from the files on disk too
     #[command(after_help = "Example: ostler memory forget p12 u3")]
     Forget(ForgetArgs),
-    /// Export all memories to a readable file; replaces only earlier exports
+    /// Export all memories to a readable file, replacing only earlier exports
     #[command(after_help = "Example: ostler memory export - | less")]
     Export(ExportArgs),
     /// Install the embedding model for search by meaning (84 MB download, 23 MB on disk)

@@ -29,7 +29,7 @@ pub enum PermissionsCommand {
     /// Print the rules that apply if you have no permissions.yaml
     #[command(after_help = "Example: ostler permissions default > ~/.ostler/permissions.yaml")]
     Default,
-    /// Show what this project's settings would allow and start, and accept it
+    /// Show what this project's settings would allow and start, and ask whether to trust them
     #[command(after_help = "Example: ostler permissions trust --yes")]
     Trust(TrustArgs),
 }
@@ -43,7 +43,7 @@ pub struct ExplainArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Judge a call of this tool [default: Bash]
+    /// Judge a call to this tool [default: Bash]
     #[arg(long, value_name = "TOOL")]
     pub tool: Option<String>,
     /// Judge the call in this mode
@@ -61,7 +61,7 @@ pub struct ExplainArgs {
     /// Judge the call as if all commands had network access
     #[arg(long)]
     pub network: bool,
-    /// Judge the call as with --accept-missing-layers
+    /// Judge the call as if missing sandbox layers were accepted
     #[arg(long)]
     pub accept_missing_layers: bool,
     /// Judge the call as if the sandbox were off

@@ -60,12 +60,14 @@ pub struct SnapshotsArgs {
 #[derive(Debug, Subcommand)]
 pub enum SnapshotsCommand {
     /// List snapshots, oldest first
+    #[command(after_help = "Example: ostler snapshots list --json")]
     List {
         /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
     /// Show the differences between two snapshots, or between one and now
+    #[command(after_help = "Example: ostler snapshots diff 12 14")]
     Diff {
         /// The number of the first snapshot [default: the newest]
         a: Option<u64>,
@@ -75,7 +77,8 @@ pub enum SnapshotsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Delete snapshots beyond the limits; keeps the newest 200, up to 14 days old and up to 2 GB
+    /// Delete old snapshots: keep at most the newest 200, 14 days and 2 GB of old content
+    #[command(after_help = "Example: ostler snapshots prune --dry-run")]
     Prune {
         /// Only show what would be deleted
         #[arg(long)]

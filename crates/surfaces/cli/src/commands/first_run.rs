@@ -11,7 +11,7 @@ use ostler_profile::Profile;
 
 const QUESTION: &str = "\
 This is the first session here. What may run without asking?
-  [c]onfirm   calls that only read run, everything else asks (the default)
+  [c]onfirm   calls that only read run; Ostler asks about everything else (the default)
   [e]dits     file edits in this directory run, too
   [a]uto      everything runs, except what your rules deny or ask about, and protected names
 Your answer is saved in settings.json; change it there or with --permission-mode. [c/e/a]: ";

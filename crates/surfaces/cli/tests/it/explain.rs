@@ -141,7 +141,7 @@ fn has(all: &[String], part: &str) -> bool {
 fn explain_says_what_a_run_decides() {
     let run: Runner<'_> = &|world, args| world.run(args);
     let why = compare(run, &[]);
-    for part in ["proved to only read", "undo does not cover", "outside the sandbox", "deny rule"] {
+    for part in ["it is proved to be", "undo does not cover", "outside the sandbox", "deny rule"] {
         assert!(has(&why, part), "the table covers it: {part}");
     }
     // Rules on programs cover their changes where the whole sandbox holds them.

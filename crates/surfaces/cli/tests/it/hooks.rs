@@ -208,7 +208,7 @@ fn b35_what_a_hook_rewrites_is_judged_again() {
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     assert_eq!((world.read("other").as_str(), world.read("made").as_str()), ("rewritten", ""));
     let told = world.server.requests()[1].json()["messages"].to_string();
-    assert!(told.contains("A hook changed the input of the call Write"), "{told}");
+    assert!(told.contains("A hook changed the input of the Write call"), "{told}");
     let decided =
         world.entries().iter().find(|e| e["fact"] == "decided").unwrap()["why"].to_string();
     assert!(decided.contains("it runs as") && decided.contains("other"), "{decided}");

@@ -6,6 +6,7 @@
 mod background;
 mod better;
 mod context;
+mod hooks;
 mod http;
 mod limits;
 mod row;
@@ -47,6 +48,7 @@ fn sections() -> Vec<Section> {
         Section { title: "Context and compaction", rows: context::rows() },
         Section { title: "Limits", rows: limits::rows() },
         Section { title: "Signals and sessions", rows: sessions::rows() },
+        Section { title: "Hooks", rows: hooks::rows() },
         Section { title: "Background jobs", rows: background::rows() },
     ]
 }

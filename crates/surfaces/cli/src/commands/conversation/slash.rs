@@ -21,7 +21,7 @@ const HELP: &str = "\
 /fork             continue in a copy of this session
 /continue         resume an unfinished turn: an open question, or a call that a hook deferred
 /undo [N]         undo the last change, or the last N; /undo --redo reverts that
-/rewind [TURN]    list the turns, or restore files and conversation to before one
+/rewind [TURN]    list the turns, or restore files and conversation to their state before one
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
@@ -37,10 +37,10 @@ const HELP: &str = "\
 /context          show what fills the context window
 /quit             exit (also Ctrl+D)
 Ctrl+C            stop the running turn, or clear the line; finished work is kept. Press it twice to exit
-While the agent works, a line you type reaches the model at its next step; /queue TEXT waits until the turn ends.
+While the agent works, a line you type reaches the model at its next step; /queue TEXT is sent when the turn ends.
 /queue alone starts what was queued when a turn was stopped or the session ended.
 Answer a question with y (once), s (this session), p (this project) or n, or type why not.
-Outside a session, `ostler permissions` lists the rules, explains why a call asks and revokes approvals.";
+Outside a session, `ostler permissions` lists the rules, explains why Ostler asks about a call, and revokes approvals.";
 
 /// What a command leads to.
 pub enum Effect {

@@ -12,7 +12,7 @@ pub fn revoke(environment: &Environment, rule: &str) -> Result<Code> {
     let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
     let shown = visible(rule);
     if approvals::revoke(&places, rule).map_err(wrong)? {
-        print(&format!("{shown} was revoked; it asks again in this project.\n"))?;
+        print(&format!("{shown} was revoked; Ostler asks again in this project.\n"))?;
         return Ok(Code::Done);
     }
     warn(&format!(

@@ -71,9 +71,11 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[KeptApproval], mode: Mode) ->
         kept.iter().for_each(|kept| text += &approval(kept));
     }
     let rest = match policy.fallback {
-        Fallback::Read => "what only reads inside the working directory runs, everything else asks",
-        Fallback::Ask => "commands ask",
-        Fallback::Deny => "whatever would ask is denied",
+        Fallback::Read => {
+            "calls that only read inside the working directory run; Ostler asks about the rest"
+        }
+        Fallback::Ask => "Ostler asks about commands",
+        Fallback::Deny => "whatever Ostler would ask about is denied",
     };
     text += &format!("otherwise: {rest} (mode {})\n", mode.name());
     text

@@ -56,7 +56,7 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
         &[],
     ),
     (
-        "Errors of subagents come back as ordinary text.",
+        "Errors in subagents come back as ordinary text.",
         "They are error results with the reason (tests `subagents`).",
         &[],
     ),

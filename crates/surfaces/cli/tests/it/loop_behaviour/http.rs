@@ -203,12 +203,12 @@ fn fallback() -> Vec<Row> {
     };
     let chain = down(529).status(529).forever().when(Match::model("spare"));
     vec![
-        spare("err404_fallback", "404 of the first model; a fallback model", down(404).answer(text("done"))).claude(2, "last model: spare", 0),
+        spare("err404_fallback", "404 from the first model; a fallback model", down(404).answer(text("done"))).claude(2, "last model: spare", 0),
         spare("err529_fallback", "529 from the first model; a fallback model", down(529).answer(text("done"))).claude(4, "last model: spare", 0),
-        spare("err500_fallback", "500 of the first model; a fallback model", down(500).answer(text("done")))
+        spare("err500_fallback", "500 from the first model; a fallback model", down(500).answer(text("done")))
             .claude(2, "last model: spare", 0)
             .because("Most server errors are temporary, so the request is retried, as for an overload, before the fallback model is used."),
-        spare("err429_fallback", "429 of the first model; a fallback model; 3 retries allowed", down(429).answer(text("done")))
+        spare("err429_fallback", "429 from the first model; a fallback model; 3 retries allowed", down(429).answer(text("done")))
             .env("OSTLER_MAX_RETRIES", "3")
             .claude(4, "last model: scripted", 1),
         spare("fallback_sticky", "529 from the first model; the fallback model makes a call and then finishes", down(529).answer(call()).answer(text("done")))

@@ -40,7 +40,7 @@ pub fn rows() -> Vec<Row> {
             .args(&["--max-budget-usd", "1"])
             .look(calls_run)
             .claude(2, "calls run: 1", 1)
-            .because("The budget limits requests: none is sent that could exceed it, and the output limit is lowered to what the remaining budget pays for. Calls of an answer that has been paid for still run."),
+            .because("The budget limits requests: none is sent that could exceed it, and the output limit is lowered to what the remaining budget pays for. Calls in an answer that has been paid for still run."),
         Row::new("budget_end", "a final text for $0.525; `--max-budget-usd 0.1`", forever(dear(text("done"))))
             .args(&["--max-budget-usd", "0.1"])
             .claude(1, "", 1)

@@ -83,7 +83,7 @@ fn interrupted() -> Vec<Row> {
         .acting(|world, command| signalled(world, started(world, command), Signal::INT))
         .look(resumes_as)
         .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[ERR,note,again]`", 0)
-        .because("130 is what a shell expects of an interrupted program (Claude Code: 0 or 1, at random)."),
+        .because("130 is what a shell expects from an interrupted program (Claude Code: 0 or 1, at random)."),
         Row::new(
             "sigint_retry",
             "429 and a long wait; SIGINT; then a new prompt",
@@ -228,7 +228,7 @@ fn resumed() -> Vec<Row> {
             })
             .look(|world, ran| format!("{} logs; {}", world.logs().len(), resumes_as(world, ran)))
             .claude(Requests::Unsaid, "2 logs; resumes as `u:[go] a:[T] u:[again]`", 0),
-        Row::new("resume_bad", "`--resume` of a session that does not exist", text_forever())
+        Row::new("resume_bad", "`--resume` with a session that does not exist", text_forever())
             .args(&["--resume", ID])
             .look(|_, ran| {
                 if ran.stdout.is_empty() {

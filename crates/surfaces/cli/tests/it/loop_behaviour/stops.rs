@@ -61,7 +61,7 @@ fn cut_off() -> Vec<Row> {
         .claude(2, "max_tokens unchanged", 0),
         Row::new(
             "ctx_window_exceeded_tool",
-            "a call with that stop, then text",
+            "a call with the same stop reason, then text",
             Script::new().answer(full_call).answer(text("done")),
         )
         .claude(2, "", 0),

@@ -259,10 +259,10 @@ fn misused() -> Vec<Row> {
         json!({"command": "echo 2"}),
     );
     vec![
-        Row::new("unknown_tool", "a call of a tool that does not exist, then text", then_text(calls([("Nope", json!({}))]))).claude(2, "", 0),
+        Row::new("unknown_tool", "a call to a tool that does not exist, then text", then_text(calls([("Nope", json!({}))]))).claude(2, "", 0),
         Row::new("invalid_input", "three calls, one after the other, with a wrong name, a wrong type, an extra key; then text", invalid.answer(text("done")))
             .claude(4, "", 0),
-        Row::new("bad_json_input", "three calls, one after the other, with input cut off, with junk behind it, empty; then text", unreadable.answer(text("done")))
+        Row::new("bad_json_input", "three calls, one after the other, with input that is cut off, followed by junk, or empty; then text", unreadable.answer(text("done")))
             .claude(4, "", 0),
         Row::new("string_coerce", "numbers given as strings, then text", then_text(calls(coerced))).file("a.txt", "alpha\nbeta\n").claude(2, "", 0),
         Row::new("dup_ids", "two calls with one id, then text", then_text(twins))
