@@ -28,8 +28,8 @@ pub enum Input {
     Interrupt {
         cancel_queued: bool,
     },
-    /// The running commands of the turn go on in the background, or the one of this call: each call is answered, and the
-    /// turn goes on.
+    /// The running commands and agents of the turn go on in the background, or the one of this call: each call is
+    /// answered, and the turn goes on.
     Background {
         call: Option<CallId>,
     },
@@ -91,9 +91,9 @@ pub enum InputRefused {
     Closed,
     #[error("that question is not open any more")]
     NoSuchQuestion,
-    #[error("no command is running that could move to the background")]
+    #[error("no command or agent is running that could move to the background")]
     NothingToMove,
-    #[error("there are as many background jobs as there may be; stop one first")]
+    #[error("the limit of background jobs is reached; stop one first")]
     TooManyJobs,
     #[error("no job of that name is running")]
     NoSuchJob,

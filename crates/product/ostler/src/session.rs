@@ -392,6 +392,7 @@ impl Session {
             learner.learn_new_turns().await.into_iter().for_each(&mut emit);
         }
         self.close_jobs().map(Event::notice).into_iter().for_each(&mut emit);
+        shared.parts.subagents.close().await;
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;
         emit(Event::Closed { reason: reason.to_owned() });

@@ -4,7 +4,7 @@ use crate::input::{InputReceipt, InputRefused};
 use crate::session::Session;
 use crate::subagents::AgentRun;
 use ostler_core::event::{AgentPath, Event, Finished, ModelUsage};
-use ostler_core::ids::SessionId;
+use ostler_core::ids::{QuestionId, SessionId};
 use ostler_core::message::Message;
 use ostler_core::session::AgentState;
 use std::sync::Arc;
@@ -52,6 +52,20 @@ impl Session {
             all.push(AgentInfo { path: path.clone(), session, kind, task, state });
             if let Some(session) = run.and_then(|run| run.session()) {
                 session.collect_agents(&path, all);
+            }
+        }
+    }
+
+    /// Comes back when a question is open that is not this one, such as that of an agent in the background. A question stays
+    /// open for a moment after it was answered.
+    pub async fn question_due(&self, answered: Option<&QuestionId>) {
+        loop {
+            let (state, cursor) = self.state();
+            if state.open_questions().any(|question| Some(&question.id) != answered) {
+                return;
+            }
+            if self.observe(&cursor).next().await.is_none() {
+                return std::future::pending().await;
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::session::{Session, Work};
 use ostler_core::event::Notice;
 use ostler_core::ids::{CallId, JobId};
 use ostler_core::inbox::Inbound;
-use ostler_core::job::JobView;
+use ostler_core::job::{JobKind, JobView};
 use ostler_core::ports::Jobs;
 use std::sync::Arc;
 
@@ -18,9 +18,14 @@ impl Session {
         self.job_table().map(|jobs| jobs.list()).unwrap_or_default()
     }
 
-    /// Some job runs.
+    /// Some job runs. When none does any more, the ends of all of them are in the inbox.
     pub fn has_running_jobs(&self) -> bool {
-        self.job_table().is_some_and(|jobs| jobs.is_busy())
+        self.job_table().is_some_and(|jobs| jobs.is_busy(None))
+    }
+
+    /// Some agent runs in the background.
+    pub fn has_background_agents(&self) -> bool {
+        self.job_table().is_some_and(|jobs| jobs.is_busy(Some(JobKind::Agent)))
     }
 
     /// The end of a job waits to start a turn, and none runs.

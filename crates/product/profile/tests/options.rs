@@ -96,6 +96,21 @@ fn flags_go_before_variables_and_these_before_settings() {
 }
 
 #[test]
+fn settings_limit_agents_where_the_environment_does_not() {
+    let person = Person::new();
+    person.write(".ostler/settings.json", r#"{"maxAgents": 4, "maxAgentDepth": 0}"#);
+    let limits = |variables: &[(&str, &str)]| {
+        let session = person.options(variables, Flags::default()).unwrap().session;
+        (session.max_agents, session.max_agent_depth)
+    };
+    assert_eq!(limits(&[]), (4, 0));
+    assert_eq!(limits(&[("OSTLER_MAX_AGENTS", "2")]), (2, 0));
+    person.write(".ostler/settings.json", r#"{"maxAgentDepth": 17}"#);
+    let wrong = person.options(&[], Flags::default()).err().unwrap().to_string();
+    assert!(wrong.contains("maxAgentDepth must be a number of levels from 0 to 16"), "{wrong}");
+}
+
+#[test]
 fn variables_of_settings_count_where_the_environment_says_nothing() {
     let person = Person::new();
     person.write(

@@ -1,4 +1,4 @@
-//! Work that a session has going on in the background: a command, later an agent.
+//! Work that a session has going on in the background: a command or an agent.
 //!
 //! A job is on record from the moment it leaves its call until its notice arrives in the inbox. The notice is the only
 //! record of its end, so there is exactly one, whenever the process dies.

@@ -66,7 +66,20 @@ pub const KEEP_JOBS: Key = Key {
     request: "turns keeping background jobs after Ostler exits {}",
 };
 
-const KEYS: [&Key; 7] = [
+pub const MAX_AGENTS: Key = Key {
+    name: "maxAgents",
+    form: Form::Number { what: "a number of agents", least: 1, most: 1_000, auto: false },
+    variable: Some("OSTLER_MAX_AGENTS"),
+    request: "allows {} agents at once",
+};
+pub const MAX_AGENT_DEPTH: Key = Key {
+    name: "maxAgentDepth",
+    form: Form::Number { what: "a number of levels", least: 0, most: 16, auto: false },
+    variable: Some("OSTLER_MAX_AGENT_DEPTH"),
+    request: "lets agents start agents {} levels deep",
+};
+
+const KEYS: [&Key; 9] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -74,6 +87,8 @@ const KEYS: [&Key; 7] = [
     &JOB_TIME_LIMIT,
     &MAX_JOBS,
     &KEEP_JOBS,
+    &MAX_AGENTS,
+    &MAX_AGENT_DEPTH,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,6 +219,8 @@ mod tests {
             ("autoCompactWindow", "null", None, true),
             ("model", "\"opus\"", Some(Value::Text("opus".into())), true),
             ("model", "5", None, false),
+            ("maxAgents", "4", Some(Value::Number(4)), true),
+            ("maxAgentDepth", "0", Some(Value::Number(0)), true),
         ] {
             let (found, read) = read(key, text);
             let said = read.unwrap().expect("a known key");

@@ -8,6 +8,8 @@ use crate::layout::is_file_name;
 use ostler_core::ids::{JobId, SessionId};
 use ostler_core::job::{JobEnd, JobRecord, JobView};
 use ostler_core::ports::StoreError;
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -22,6 +24,8 @@ const DESCRIPTION: &str = "job.json";
 const STATUS: &str = "status.json";
 /// Somebody asked for its end from outside.
 const STOP: &str = "stop";
+/// A FIFO that wakes the process which runs an agent: an agent has no process of its own that a signal could reach.
+const WAKE: &str = "wake";
 /// Folders of jobs that ended longer ago are removed.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// Folders looked at, of sessions and of jobs of each.
@@ -203,6 +207,18 @@ impl JobFolder {
     pub fn is_stopped(&self) -> bool {
         self.path.join(STOP).exists()
     }
+
+    /// The FIFO that [`FoundJob::request_stop`] writes to.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn stop_requests(&self) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(WAKE);
+        match mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {
+            Ok(()) | Err(Errno::EXIST) => Ok(path),
+            Err(error) => Err(io_error("create", &path, error)),
+        }
+    }
 }
 
 impl FoundJob {
@@ -221,6 +237,21 @@ impl FoundJob {
     pub fn mark_stopped(&self) -> Result<(), StoreError> {
         let path = self.folder.join(STOP);
         File::create(&path).map(drop).map_err(|error| io_error("write", &path, error))
+    }
+
+    /// Asks the process that runs it to end it, and marks it as stopped.
+    ///
+    /// # Errors
+    /// If that process does not listen, or the request cannot be written.
+    pub fn request_stop(&self) -> Result<(), StoreError> {
+        let path = self.folder.join(WAKE);
+        // Without a reader this fails instead of waiting for one.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let pipe = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| io_error("open", &path, error))?;
+        self.mark_stopped()?;
+        let written = rustix::io::write(&pipe, b"s");
+        written.map(drop).map_err(|error| io_error("write", &path, error))
     }
 
     pub fn runs(&self) -> bool {

@@ -75,7 +75,7 @@ impl StoreLayout {
         Ok(found)
     }
 
-    fn projects(&self) -> Result<Vec<(String, PathBuf)>, StoreError> {
+    pub fn projects(&self) -> Result<Vec<(String, PathBuf)>, StoreError> {
         let mut folders: Vec<_> = names_in(&self.sessions)?
             .into_iter()
             .map(|name| (name.clone(), self.sessions.join(name)))
@@ -88,11 +88,19 @@ impl StoreLayout {
 
 /// Sessions by the names of their files; a directory that is not there holds none.
 pub(crate) fn logs_in(folder: &Path) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
-    let logs = names_in(folder)?.into_iter().filter_map(|name| {
-        let id = SessionId::new(name.strip_suffix(LOG)?);
+    named_in(folder, LOG)
+}
+
+/// The same for another ending.
+pub(crate) fn named_in(
+    folder: &Path,
+    ending: &str,
+) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
+    let files = names_in(folder)?.into_iter().filter_map(|name| {
+        let id = SessionId::new(name.strip_suffix(ending)?);
         is_file_name(&id).then(|| (id, folder.join(&name)))
     });
-    Ok(logs.collect())
+    Ok(files.collect())
 }
 
 fn names_in(folder: &Path) -> Result<Vec<String>, StoreError> {

@@ -33,6 +33,7 @@ mod line;
 mod listing;
 mod lock;
 mod log;
+mod log_glimpse;
 mod log_reader;
 mod losses;
 mod memory_store;
@@ -50,6 +51,7 @@ pub use job_folder::{
     process_mark, prune_jobs,
 };
 pub use layout::project_name;
+pub use log_glimpse::LogGlimpse;
 pub use memory_store::{MemoryBlobs, SessionsInMemory};
 pub use session_search::{FindError, FoundSession};
 pub use sessions::FileStore;

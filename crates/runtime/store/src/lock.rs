@@ -70,6 +70,17 @@ impl Lock {
     }
 }
 
+/// Whether a living process holds the lock here. A file that its signer does not hold is not touched, because whoever takes
+/// it at this moment must not meet us.
+pub(crate) fn is_held(path: &Path) -> bool {
+    let Ok(file) = files::open_file(path, OFlags::RDONLY) else { return false };
+    let may_be_held = match signature(&file) {
+        Some((_, _, at)) if at != host() => true,
+        _ => living_owner(&file).is_some(),
+    };
+    may_be_held && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
 fn failed(path: &Path, why: impl std::fmt::Display) -> NotTaken {
     NotTaken::Failed(io_error("lock", path, why))
 }

@@ -18,7 +18,7 @@ const SHORTEST_PREFIX: usize = 8;
 /// So many names are shown when a beginning fits several.
 const SHOWN: usize = 10;
 /// Enough of a log to see whether it has begun, and where.
-const HEAD: u64 = 64 << 10;
+pub(crate) const HEAD: u64 = 64 << 10;
 
 /// A session that was asked for by (the beginning of) its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ fn found(log: &LogFile) -> FoundSession {
     FoundSession { id: log.id.clone(), project: log.project.clone(), workspace }
 }
 
-fn timestamp(time: Option<SystemTime>) -> Timestamp {
+pub(crate) fn timestamp(time: Option<SystemTime>) -> Timestamp {
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

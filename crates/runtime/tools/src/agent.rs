@@ -34,6 +34,8 @@ pub struct AgentInput {
     model: Option<String>,
     /// Name of an agent that goes on
     resume: Option<String>,
+    /// Do not wait for it; you are told when it ends
+    run_in_background: Option<bool>,
 }
 
 /// What rules can call an agent of this kind.
@@ -107,8 +109,10 @@ impl BuiltIn for AgentTool {
             Ok(kind) => kind,
             Err(unknown) => return ToolOutput::misuse(unknown),
         };
+        let background = input.run_in_background == Some(true);
         let AgentInput { description, prompt, model, resume, .. } = input;
-        self.agents.delegate(AgentOrder { description, prompt, kind, model, resume }, cx).await
+        let order = AgentOrder { description, prompt, kind, model, resume, background };
+        self.agents.delegate(order, cx).await
     }
 }
 

@@ -41,6 +41,7 @@ mod recall;
 mod revert;
 mod schema;
 mod search;
+mod send_message;
 mod skill;
 mod sleep;
 mod small_file;
@@ -121,6 +122,7 @@ const TOOLS: &[ListedTool] = &[
     listed::<read::Read>(),
     listed::<recall::Recall>(),
     listed::<revert::Revert>(),
+    listed::<send_message::SendMessage>(),
     listed::<skill::SkillTool>(),
     listed::<sleep::Sleep>(),
     listed::<tasks::TaskCreate>(),

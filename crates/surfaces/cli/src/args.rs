@@ -1,5 +1,6 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod agents;
 pub mod cost;
 pub mod hooks;
 pub mod jobs;
@@ -172,6 +173,9 @@ pub enum Command {
     /// List the sessions of this directory
     #[command(after_help = "Example: ostler sessions --json")]
     Sessions(SessionsArgs),
+    /// Show what the agents of all running sessions are doing
+    #[command(after_help = "Example: ostler agents --watch")]
+    Agents(agents::AgentsArgs),
     /// List, show and stop background jobs of all sessions
     #[command(after_help = "Example: ostler jobs stop b1f03c2")]
     Jobs(jobs::JobsArgs),
@@ -228,6 +232,9 @@ pub struct DemoArgs {
     /// Show everything: plan, skill, compaction, memory, cost
     #[arg(long)]
     pub long: bool,
+    /// Show three agents that work at the same time, while a test runs in the background
+    #[arg(long, conflicts_with = "long")]
+    pub agents: bool,
     /// Delete the temporary directory afterwards
     #[arg(long)]
     pub clean: bool,

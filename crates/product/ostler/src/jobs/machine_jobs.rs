@@ -2,7 +2,7 @@
 
 use super::kept_jobs::marked_process;
 use crate::error::Error;
-use ostler_core::job::JobView;
+use ostler_core::job::{JobKind, JobView};
 use ostler_exec::{GroupSignal, OtherProcess, signal_group};
 use ostler_store::{FoundJob, ProcessMark, found_jobs, process_mark};
 use serde::Serialize;
@@ -15,6 +15,8 @@ const GONE: Duration = Duration::from_secs(10);
 /// A keeper allows its command the same grace.
 const ENDING: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
+/// Until an agent must be gone with everything it started.
+const AGENT_GONE: Duration = Duration::from_secs(20);
 
 /// A job of some session.
 #[derive(Clone, Debug, Serialize)]
@@ -68,6 +70,9 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
     }
     let id = &job.view.record.id;
     let wrong = |why: String| Error::Jobs(format!("cannot stop {id}: {why}"));
+    if job.view.record.kind == JobKind::Agent {
+        return stop_agent(job);
+    }
     let process = job.found.description.process.ok_or_else(|| wrong("it has no process".into()))?;
     job.found.mark_stopped().map_err(|error| wrong(error.to_string()))?;
     if let Some(keeper) = job.found.description.keeper.and_then(marked_process) {
@@ -82,13 +87,38 @@ pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
         if is_same() {
             signal_group(process.pid, signal).map_err(|error| wrong(error.to_string()))?;
         }
-        let until = Instant::now() + patience;
-        while Instant::now() < until {
-            if !job.found.runs() {
-                return Ok(true);
-            }
-            std::thread::sleep(LOOK);
+        if is_gone_within(job, patience) {
+            return Ok(true);
         }
     }
     Err(wrong("it does not end".into()))
+}
+
+/// The process that runs an agent runs its session, too, so it is asked instead of killed.
+fn stop_agent(job: &MachineJob) -> Result<bool, Error> {
+    let id = &job.view.record.id;
+    let wrong = |why: String| {
+        Error::Jobs(format!(
+            "cannot stop the agent {id}: {why}; enter `/jobs stop {id}` in its session"
+        ))
+    };
+    match job.found.request_stop() {
+        Err(_) if !job.found.runs() => return Ok(false),
+        asked => asked.map_err(|error| wrong(error.to_string()))?,
+    }
+    match is_gone_within(job, AGENT_GONE) {
+        true => Ok(true),
+        false => Err(wrong("it does not end".into())),
+    }
+}
+
+fn is_gone_within(job: &MachineJob, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    while Instant::now() < until {
+        if !job.found.runs() {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
 }

@@ -13,6 +13,7 @@
 mod keeper;
 mod kept_jobs;
 mod machine_jobs;
+mod stop_requests;
 mod table;
 
 pub(crate) use keeper::{ROLE as KEEPER_ROLE, keep_job};

@@ -1,13 +1,15 @@
 //! The jobs of one session.
 
 use super::JobOptions;
+use super::stop_requests::stop_on_request;
 use crate::plain_threads::CHORES;
 use crate::session_events::SessionEvents;
+use crate::subagents::end_of_lost_agent;
 use crate::system::{SystemClock, SystemIds, new_uuid};
 use ostler_core::event::Event;
 use ostler_core::ids::{CallId, IdSource, InboundId, JobId, SessionId};
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
-use ostler_core::job::{self, JobEnd, JobRecord, JobStatus, JobView};
+use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, JobView};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, Recorder};
 use ostler_core::session::Entry;
 use ostler_core::time::Clock;
@@ -71,13 +73,19 @@ struct Job {
 }
 
 impl TableState {
-    fn add(&mut self, record: JobRecord, work: Arc<dyn JobWork>, folder: Option<JobFolder>) {
+    fn add(
+        &mut self,
+        record: JobRecord,
+        work: Arc<dyn JobWork>,
+        over: watch::Sender<bool>,
+        folder: Option<JobFolder>,
+    ) {
         let ended = self.jobs.iter().filter(|job| job.end.is_some()).count();
         if ended > ENDED {
             let oldest = self.jobs.iter().position(|job| job.end.is_some());
             oldest.map(|oldest| self.jobs.remove(oldest));
         }
-        self.jobs.push(Job { record, work, end: None, over: watch::Sender::new(false), folder });
+        self.jobs.push(Job { record, work, end: None, over, folder });
     }
 }
 
@@ -119,8 +127,12 @@ impl JobTable {
                 true => Some(folders.kept_end(&job.id)),
                 false => folders.end(&job.id),
             });
+            let lost = || match job.kind {
+                JobKind::Command => JobEnd::died(),
+                JobKind::Agent => end_of_lost_agent(&table.journal, &job),
+            };
             let output = job.output.as_deref().map(newest).unwrap_or_default();
-            table.report(&job, &seen.unwrap_or_else(JobEnd::died), &output);
+            table.report(&job, &seen.unwrap_or_else(lost), &output);
         }
         table
     }
@@ -146,7 +158,7 @@ impl JobTable {
     ) -> Result<(), String> {
         let mut state = self.state();
         write_down(&record, self.room(&state))?;
-        state.add(record, work, None);
+        state.add(record, work, watch::Sender::new(false), None);
         Ok(())
     }
 
@@ -162,9 +174,10 @@ impl JobTable {
         }
     }
 
-    /// Something runs.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.state().jobs.iter().any(|job| job.end.is_none())
+    /// Something runs, or has ended and is not reported yet; of all kinds of jobs, or of one.
+    pub(crate) fn is_busy(&self, kind: Option<JobKind>) -> bool {
+        let is_meant = |job: &&Job| kind.is_none_or(|kind| job.record.kind == kind);
+        self.state().jobs.iter().filter(is_meant).any(|job| !*job.over.borrow())
     }
 
     /// Comes back with the next end of a job, from when it was called.
@@ -208,9 +221,7 @@ impl JobTable {
         match (state.closed, running < self.options.most) {
             (true, _) => Err("the session is closed".to_owned()),
             (false, true) => Ok(()),
-            (false, false) => Err(format!(
-                "{running} background jobs run already, which is the limit; wait for one to end, or stop one with TaskStop"
-            )),
+            (false, false) => Err(full(running)),
         }
     }
 
@@ -262,7 +273,11 @@ impl Jobs for JobTable {
             folders.begin(&record, &self.cwd, process).map_err(|error| error.to_string())?;
         let entry = Entry::Detached { job: Box::new(record.clone()) };
         self.journal.record(entry).map_err(|error| error.to_string())?;
-        state.add(record, work, Some(folder));
+        let over = watch::Sender::new(false);
+        if record.kind == JobKind::Agent {
+            stop_on_request(&folder, Arc::clone(&work), over.subscribe());
+        }
+        state.add(record, work, over, Some(folder));
         Ok(())
     }
 
@@ -281,9 +296,8 @@ impl Jobs for JobTable {
             let open = |job: &&mut Job| open(job) && !(closed && job.record.kept);
             let Some(job) = state.jobs.iter_mut().find(open) else { return };
             let folder = job.folder.take();
-            if folder.as_ref().is_some_and(JobFolder::is_stopped) && end.status == JobStatus::Failed
-            {
-                end = end.stopped_from_outside();
+            if folder.as_ref().is_some_and(JobFolder::is_stopped) {
+                end = stopped_from_outside(end);
             }
             // Before the log says so: whoever finds no notice there finds the end here.
             if let Some(folder) = &folder {
@@ -341,6 +355,26 @@ impl Jobs for JobTable {
         };
         work.map(|work| work.stop()).is_some()
     }
+}
+
+fn full(running: usize) -> String {
+    match running {
+        0 => "background jobs are turned off (maxJobs is 0)".to_owned(),
+        1 => "1 background job is already running, which is the limit; wait for it to end, or stop it with TaskStop".to_owned(),
+        _ => format!(
+            "{running} background jobs are already running, which is the limit; wait for one to end, or stop one with TaskStop"
+        ),
+    }
+}
+
+/// A command that a signal ends looks as if it had failed; an agent says itself that it was stopped.
+fn stopped_from_outside(end: JobEnd) -> JobEnd {
+    let words = match end.status {
+        JobStatus::Failed => return end.stopped_from_outside(),
+        JobStatus::Stopped => "was stopped with `ostler jobs stop`".to_owned(),
+        _ => return end,
+    };
+    JobEnd { status: JobStatus::Stopped, words, ..end }
 }
 
 /// The end of an output that another process wrote.

@@ -1,11 +1,15 @@
-//! One agent at work: it is driven by the call that started it, so dropping the call ends it.
+//! One agent at work. Whoever drives it owns it: the call that started it, or the table of jobs.
 
+use super::agent_job::{job_end, resume_hint};
 use super::relay::Relay;
 use super::roster::{AgentRun, Roster};
 use super::slots::Slot;
+use super::spoken::SpokenText;
 use crate::session::Session;
 use futures_util::{FutureExt, StreamExt};
 use ostler_core::event::{Event, Finished, ModelUsage, words};
+use ostler_core::ids::SessionId;
+use ostler_core::job::{JobEnd, JobStatus};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Message, ResultPart};
 use ostler_core::session::AgentState;
@@ -16,6 +20,7 @@ use serde_json::json;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// It stopped because the call did.
 const WITH_ITS_CALL: &str = "it was stopped with the call that started it";
@@ -27,6 +32,9 @@ pub(super) struct Child {
     run: Arc<AgentRun>,
     /// Of the one who started it.
     above: (Arc<Roster>, Journal),
+    spoken: Arc<SpokenText>,
+    /// The session above it is being closed, or nobody has it any more.
+    closing: CancellationToken,
     /// What its answers took so far, and those of agents below it.
     answered: Usage,
     finished: Option<Box<Finished>>,
@@ -40,8 +48,18 @@ enum AgentEnd {
     NotStarted(String),
     NoAnswer,
     Stopped,
+    /// With the session above it.
+    Closed,
     TimedOut(Duration),
     Panicked,
+}
+
+/// What an agent leaves to the one who started it.
+pub(super) struct AgentReport {
+    name: String,
+    session: SessionId,
+    failure: Option<(JobStatus, String)>,
+    text: String,
 }
 
 impl Child {
@@ -50,13 +68,35 @@ impl Child {
         session: Session,
         run: Arc<AgentRun>,
         above: (Arc<Roster>, Journal),
-        slot: Slot,
+        (closing, slot): (CancellationToken, Slot),
     ) -> Self {
-        let (answered, finished) = (Usage::default(), None);
-        Child { relay, session, run, above, answered, finished, is_recorded: false, _slot: slot }
+        Child {
+            relay,
+            session,
+            run,
+            above,
+            spoken: Arc::default(),
+            closing,
+            answered: Usage::default(),
+            finished: None,
+            is_recorded: false,
+            _slot: slot,
+        }
     }
 
-    pub(super) async fn work(mut self, prompt: String) -> ToolOutput {
+    pub(super) fn run(&self) -> &Arc<AgentRun> {
+        &self.run
+    }
+
+    pub(super) fn spoken(&self) -> &Arc<SpokenText> {
+        &self.spoken
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.session.shared().origin.1.max_agent_time
+    }
+
+    pub(super) async fn work(mut self, prompt: String) -> AgentReport {
         let end = match AssertUnwindSafe(self.driven(prompt)).catch_unwind().await {
             Ok(end) => end,
             Err(_) => AgentEnd::Panicked,
@@ -68,28 +108,24 @@ impl Child {
         };
         // What panicked once may do so again.
         let _ = AssertUnwindSafe(closing).catch_unwind().await;
-        let (name, id) = (self.run.record.name.clone(), self.run.record.session.clone());
         let failure = failure(&end, self.finished.as_deref());
         let state = match &failure {
             None => AgentState::Finished,
-            Some(why) => AgentState::Failed { why: why.clone() },
+            Some((_, why)) => AgentState::Failed { why: why.clone() },
         };
         self.record(state);
-        let text = self.finished.as_ref().map(|end| end.text.trim()).unwrap_or_default();
-        let mut output = output(&name, failure.as_deref(), text);
-        output.content.push(ResultPart::text(format!(
-            "[To go on with this agent, call Agent with resume \"{name}\".]"
-        )));
-        output.detail = Some(json!({ "agent": name, "session": id.as_str() }));
-        output
+        let text = self.finished.as_ref().map(|end| end.text.trim().to_owned());
+        let (name, session) = (self.run.record.name.clone(), self.run.record.session.clone());
+        AgentReport { name, session, failure, text: text.unwrap_or_default() }
     }
 
     async fn driven(&mut self, prompt: String) -> AgentEnd {
-        let limit = self.session.shared().origin.1.max_agent_time;
-        let stop = self.run.stop.clone();
+        let limit = self.limit();
+        let (stop, closing) = (self.run.stop.clone(), self.closing.clone());
         tokio::select! {
             biased;
             () = stop.cancelled() => AgentEnd::Stopped,
+            () = closing.cancelled() => AgentEnd::Closed,
             end = tokio::time::timeout(limit, self.turn(prompt)) => {
                 end.unwrap_or(AgentEnd::TimedOut(limit))
             }
@@ -109,6 +145,7 @@ impl Child {
                 Event::AnswerSealed { usage, .. } => self.answered += *usage,
                 _ => {}
             }
+            self.spoken.see(&envelope);
             self.relay.pass(&envelope).await;
         }
         match self.finished {
@@ -150,16 +187,22 @@ impl Drop for Child {
 }
 
 /// None: it did its work.
-fn failure(end: &AgentEnd, finished: Option<&Finished>) -> Option<String> {
+fn failure(end: &AgentEnd, finished: Option<&Finished>) -> Option<(JobStatus, String)> {
     let why = match end {
         AgentEnd::NotStarted(error) => format!("it did not start: {error}"),
         AgentEnd::NoAnswer => "it ended without an answer".to_owned(),
-        AgentEnd::Stopped => "it was stopped by the user".to_owned(),
+        AgentEnd::Stopped => "it was stopped".to_owned(),
+        AgentEnd::Closed => "the session that started it was closed".to_owned(),
         AgentEnd::TimedOut(limit) => format!("it did not finish within {} s", limit.as_secs()),
         AgentEnd::Panicked => "internal error".to_owned(),
-        AgentEnd::Finished => return finished.and_then(of_turn),
+        AgentEnd::Finished => finished.and_then(of_turn)?,
     };
-    Some(why)
+    let status = match end {
+        AgentEnd::Stopped | AgentEnd::Closed => JobStatus::Stopped,
+        AgentEnd::TimedOut(_) => JobStatus::TimedOut,
+        _ => JobStatus::Failed,
+    };
+    Some((status, why))
 }
 
 /// What a person could do about it is not for the one who asked.
@@ -174,6 +217,22 @@ fn of_turn(end: &Finished) -> Option<String> {
         (Some(_), terminal, None) => terminal.words().to_owned(),
     };
     Some(why)
+}
+
+impl AgentReport {
+    /// For the call that waited for it.
+    pub(super) fn output(self) -> ToolOutput {
+        let failure = self.failure.as_ref().map(|(_, why)| why.as_str());
+        let mut output = output(&self.name, failure, &self.text);
+        output.content.push(ResultPart::text(resume_hint(&self.name)));
+        output.detail = Some(json!({ "agent": self.name, "session": self.session.as_str() }));
+        output
+    }
+
+    pub(super) fn job_end(&self) -> JobEnd {
+        let failure = self.failure.as_ref();
+        job_end(&self.name, failure.map(|(status, why)| (*status, why.as_str())))
+    }
 }
 
 fn output(name: &str, failure: Option<&str>, text: &str) -> ToolOutput {

@@ -2,6 +2,7 @@
 //! of the one who started it and never more, money from its purse, and questions to the person who attends the first of
 //! them. Its events appear in the stream of the one above, and only its last text goes back.
 
+mod agent_job;
 mod child;
 mod child_options;
 mod kinds;
@@ -10,7 +11,9 @@ mod refusal;
 mod relay;
 mod roster;
 mod slots;
+mod spoken;
 
+pub(crate) use agent_job::end_of_lost_agent;
 pub(crate) use lineage::Lineage;
 pub(crate) use roster::{AgentRun, Roster, add as add_usage};
 
@@ -19,19 +22,28 @@ use crate::error::Error;
 use crate::kit::known_tools;
 use crate::log_choice;
 use crate::session::{Session, SessionShared};
+use crate::session_agents::AgentInput;
+use crate::session_events::SessionEvents;
 use crate::session_options::SessionOptions;
+use agent_job::AgentCall;
 use child::Child;
 use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ledger::Usage;
-use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, ToolContext};
+use ostler_core::message::Message;
+use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, ToolContext};
 use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
-use refusal::AgentRefused;
+use refusal::{AgentRefused, MessageRefused};
 use relay::Relay;
 use slots::AgentSlots;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long the end of agents is waited for when a session is closed.
+const ENDING: Duration = Duration::from_secs(15);
 
 /// The agents that one session starts.
 pub(crate) struct Subagents {
@@ -43,6 +55,17 @@ pub(crate) struct Subagents {
     definitions: Vec<AgentDefinition>,
     session: OnceLock<Weak<SessionShared>>,
     pub(crate) roster: Arc<Roster>,
+    /// The agents in the background end with the session, also if it is dropped without being closed.
+    closing: DropGuard,
+}
+
+/// An agent that is ready to work, and the call that it works for.
+struct StartedAgent {
+    child: Child,
+    call: AgentCall,
+    events: Arc<SessionEvents>,
+    /// Where it goes if the call is not to wait.
+    place: Option<JobPlace>,
 }
 
 impl Subagents {
@@ -58,6 +81,7 @@ impl Subagents {
             definitions: options.agents.clone(),
             session: OnceLock::new(),
             roster: Arc::default(),
+            closing: CancellationToken::new().drop_guard(),
         })
     }
 
@@ -78,8 +102,22 @@ impl Subagents {
         Ok(())
     }
 
-    fn start(&self, order: &AgentOrder, call: &CallId) -> Result<Child, AgentRefused> {
+    /// Ends what works in the background, and waits until it is gone with everything it started.
+    pub(crate) async fn close(&self) {
+        self.closing.token().cancel();
+        let ends = self.roster.running().into_iter().map(|run| async move { run.ended().await });
+        // Whoever does not end by then ends with the commands of the process.
+        let _ = tokio::time::timeout(ENDING, futures_util::future::join_all(ends)).await;
+    }
+
+    fn start(&self, order: &AgentOrder, call: &CallId) -> Result<StartedAgent, AgentRefused> {
         let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
+        let jobs = above.parts.jobs.get().cloned();
+        let place = match (order.background, &jobs) {
+            (false, _) => None,
+            (true, Some(jobs)) => Some(jobs.reserve().map_err(AgentRefused::NoJob)?),
+            (true, None) => return Err(AgentRefused::NoJob("this session has no jobs".to_owned())),
+        };
         let slot = self.slots.take(&self.path)?;
         let (session, record) = match &order.resume {
             Some(agent) => self.resume(&above, agent, order, call)?,
@@ -90,7 +128,30 @@ impl Subagents {
         let relay = Relay::new(&above, record.name.clone(), call.clone());
         let run = AgentRun::new(record, &session);
         self.roster.add(run.clone());
-        Ok(Child::new(relay, session, run, (self.roster.clone(), journal), slot))
+        let end = (self.closing.token().clone(), slot);
+        let child = Child::new(relay, session, run, (self.roster.clone(), journal), end);
+        let call = AgentCall {
+            jobs,
+            call: call.clone(),
+            run: child.run().clone(),
+            spoken: child.spoken().clone(),
+            limit: child.limit(),
+        };
+        Ok(StartedAgent { child, call, events: above.events.clone(), place })
+    }
+
+    fn send(&self, agent: &str, text: String) -> Result<String, MessageRefused> {
+        let names = || self.roster.running().iter().map(|run| run.record.name.clone()).collect();
+        let unknown = || MessageRefused::NoSuchAgent { name: agent.to_owned(), running: names() };
+        let above = self.session.get().and_then(Weak::upgrade).ok_or_else(unknown)?;
+        let record = self.record(agent).ok_or_else(unknown)?;
+        if !record.state.is_running() {
+            return Err(MessageRefused::Ended { name: record.name });
+        }
+        let path = AgentPath::default().child(record.name.as_str());
+        let message = AgentInput::Message(Message::user(text));
+        Session { shared: above }.send_to_agent(&path, message)?;
+        Ok(record.name)
     }
 
     fn open(
@@ -152,7 +213,12 @@ impl Subagents {
     fn record(&self, agent: &str) -> Option<AgentRecord> {
         let above = self.session.get().and_then(Weak::upgrade)?;
         let all = self.roster.all(&above.agent.journal);
-        all.into_iter().rev().find(|had| had.name == agent || had.session.as_str() == agent)
+        let jobs = above.parts.jobs.get().map(|jobs| jobs.list()).unwrap_or_default();
+        let job = jobs.into_iter().find(|job| job.record.id.as_str() == agent);
+        let call = job.map(|job| job.record.call);
+        all.into_iter().rev().find(|had| {
+            had.name == agent || had.session.as_str() == agent || Some(&had.call) == call.as_ref()
+        })
     }
 }
 
@@ -172,10 +238,23 @@ fn check_price(session: &Session) -> Result<(), AgentRefused> {
     }
 }
 
+impl StartedAgent {
+    async fn run(self, prompt: String) -> ToolOutput {
+        let StartedAgent { child, call, events, place } = self;
+        // Nothing of an agent comes before its call, which may be over when the agent says its first word.
+        events.begun(&call.call).await;
+        let work = Box::pin(child.work(prompt));
+        match (place, call.jobs.clone()) {
+            (Some(place), Some(jobs)) => call.leave(work, &jobs, &place),
+            _ => call.wait(work).await,
+        }
+    }
+}
+
 impl Delegate for Subagents {
     fn delegate(&self, order: AgentOrder, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
         match self.start(&order, &cx.call) {
-            Ok(child) => Box::pin(child.work(order.prompt)),
+            Ok(started) => Box::pin(started.run(order.prompt)),
             Err(refused) => Box::pin(std::future::ready(refused.output())),
         }
     }
@@ -186,5 +265,12 @@ impl Delegate for Subagents {
 
     fn kind_of(&self, agent: &str) -> Option<String> {
         self.record(agent).map(|record| record.kind)
+    }
+
+    fn message(&self, agent: &str, text: String) -> ToolOutput {
+        match self.send(agent, text) {
+            Ok(name) => ToolOutput::text(format!("{name} will read it before its next step.")),
+            Err(refused) => refused.output(),
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! Why no agent was started.
+//! Why no agent was started, and why one got no message.
 
 use crate::error::Error;
+use crate::input::InputRefused;
 use ostler_core::ports::StoreError;
 use ostler_core::text::dollars;
 use ostler_core::tool::ToolOutput;
@@ -8,11 +9,9 @@ use serde_json::json;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AgentRefused {
-    #[error("{limit} agents are running already. Wait for one of them, or do the work yourself")]
+    #[error("{}. Wait for one to end, or do the work yourself", already_running(*limit))]
     TooMany { limit: usize },
-    #[error(
-        "agents may start each other {limit} levels deep, and this one is at the last. Do the work yourself"
-    )]
+    #[error("{}. Do the work yourself", deepest(*limit))]
     TooDeep { limit: usize },
     #[error("the session is closing")]
     Closing,
@@ -33,6 +32,11 @@ pub(super) enum AgentRefused {
         dollars(*needs), dollars(*left)
     )]
     CannotPay { needs: f64, left: f64 },
+    #[error("it cannot run in the background: {0}")]
+    NoJob(String),
+    /// It was opened, and did nothing.
+    #[error("it cannot run in the background: {why}")]
+    NotDetached { name: String, why: String },
     #[error("{0}")]
     NotRecorded(#[from] StoreError),
     #[error("{0}")]
@@ -52,13 +56,66 @@ impl AgentRefused {
             AgentRefused::NotKept => "not_kept",
             AgentRefused::Worktree(_) => "worktree",
             AgentRefused::CannotPay { .. } => "cannot_pay",
+            AgentRefused::NoJob(_) | AgentRefused::NotDetached { .. } => "no_job",
             AgentRefused::NotRecorded(_) => "not_recorded",
             AgentRefused::NotOpened(_) => "not_opened",
         }
     }
 
     pub(super) fn output(&self) -> ToolOutput {
-        let text = format!("The agent was not started: {self}.");
+        let text = match self {
+            AgentRefused::NotDetached { name, .. } => {
+                format!("The agent {name} was stopped before it did anything: {self}.")
+            }
+            _ => format!("The agent was not started: {self}."),
+        };
         ToolOutput { detail: Some(json!({ "refused": self.code() })), ..ToolOutput::error(text) }
+    }
+}
+
+fn already_running(limit: usize) -> String {
+    match limit {
+        1 => "1 agent is already running, which is the limit".to_owned(),
+        _ => format!("{limit} agents are already running, which is the limit"),
+    }
+}
+
+fn deepest(limit: usize) -> String {
+    match limit {
+        0 => "agents are turned off (maxAgentDepth is 0)".to_owned(),
+        1 => "agents cannot start agents (maxAgentDepth is 1)".to_owned(),
+        _ => format!("agents can be nested {limit} levels deep, and you are at the last level"),
+    }
+}
+
+/// Why an agent got no message.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MessageRefused {
+    #[error(
+        "{name} has ended. To continue it, call Agent with resume \"{name}\" and the message as prompt"
+    )]
+    Ended { name: String },
+    #[error("you have not started an agent \"{name}\". {}", running_agents(.running))]
+    NoSuchAgent { name: String, running: Vec<String> },
+    #[error("{0}")]
+    NotTaken(#[from] InputRefused),
+}
+
+fn running_agents(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "No agent is running".to_owned(),
+        false => format!("Running: {}", names.join(", ")),
+    }
+}
+
+impl MessageRefused {
+    pub(super) fn output(&self) -> ToolOutput {
+        let code = match self {
+            MessageRefused::Ended { .. } => "ended",
+            MessageRefused::NoSuchAgent { .. } => "no_such_agent",
+            MessageRefused::NotTaken(_) => "not_taken",
+        };
+        let text = format!("The message was not sent: {self}.");
+        ToolOutput { detail: Some(json!({ "refused": code })), ..ToolOutput::error(text) }
     }
 }

@@ -12,18 +12,16 @@ pub(super) struct Relay {
     call: CallId,
     /// Pieces of text are passed on, too, not only whole blocks.
     deltas: bool,
-    /// The stream above has told of the call.
-    has_begun: bool,
     is_closed: bool,
 }
 
 impl Relay {
     pub(super) fn new(above: &SessionShared, name: String, call: CallId) -> Self {
         let (to, deltas) = (above.events.clone(), above.origin.1.agent_deltas);
-        Relay { to, name, call, deltas, has_begun: false, is_closed: false }
+        Relay { to, name, call, deltas, is_closed: false }
     }
 
-    /// Nothing of an agent comes before its call. Waits while whoever drives the session above does not read.
+    /// Waits while whoever drives the session above does not read.
     pub(super) async fn pass(&mut self, envelope: &Envelope) {
         let wanted = match &envelope.event {
             Event::Raw(_) => false,
@@ -32,10 +30,6 @@ impl Relay {
         };
         if !wanted {
             return;
-        }
-        if !self.has_begun {
-            self.to.begun(&self.call).await;
-            self.has_begun = true;
         }
         let is_own = envelope.agent.is_root();
         self.is_closed |= is_own && matches!(envelope.event, Event::Closed { .. });

@@ -242,7 +242,7 @@ pub async fn there_are_no_more_jobs_than_allowed() {
     let session = open(with(world.on_disk(), |options| options.session.jobs.most = 1));
     finished(session.ask("go").unwrap()).await;
     let told = results(&world.server.requests()[1]);
-    assert!(told.contains("1 background jobs run already"), "{told}");
+    assert!(told.contains("1 background job is already running"), "{told}");
     assert_eq!(
         (told.matches("is running in the background").count(), session.jobs().len()),
         (1, 1)

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod attached;
+mod background_agents;
 mod compaction;
 mod directories;
 mod dropping;
@@ -191,6 +192,17 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_thousand_agents_share_a_small_purse
             a_resumed_agent_is_priced_first
             a_defined_agent_has_what_its_definition_leaves;
+        background_agents:
+            a_background_agent_reports_once
+            tools_read_and_stop_a_background_agent
+            a_background_agent_ends_with_its_session
+            a_dropped_session_leaves_no_agent
+            a_running_agent_moves_to_the_background
+            agents_move_as_far_as_there_is_room
+            a_message_reaches_a_background_agent
+            a_background_agent_asks_the_person
+            no_place_among_the_jobs_is_a_refusal
+            an_agent_that_panics_is_an_error;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

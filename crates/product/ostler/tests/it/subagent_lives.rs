@@ -206,7 +206,7 @@ pub async fn an_agent_begins_after_its_call() {
 /// Stopped, interrupted or out of time: an error with the reason, and the one above goes on.
 pub async fn an_agent_that_hangs_can_be_ended() {
     for (input, reason) in [
-        (Some(AgentInput::Stop), "it was stopped by the user"),
+        (Some(AgentInput::Stop), "it was stopped"),
         (Some(AgentInput::Interrupt), "interrupted"),
         (None, "it did not finish within 1 s"),
     ] {

@@ -227,7 +227,7 @@ pub async fn the_ninth_at_once_is_refused() {
     let results = results(&seen);
     let (refused, done): (Vec<_>, Vec<_>) = results.iter().partition(|(is_error, _)| *is_error);
     assert_eq!((refused.len(), done.len()), (1, 9), "a finished agent frees its slot");
-    assert!(refused[0].1.contains("8 agents are running already"), "{refused:?}");
+    assert!(refused[0].1.contains("8 agents are already running"), "{refused:?}");
     let detail = seen.iter().find_map(|envelope| match &envelope.event {
         Event::CallFinished { detail: Some(detail), .. } => detail.get("refused").cloned(),
         _ => None,

@@ -22,11 +22,17 @@ const MOOD: Feature = Feature { name: "mood", label: "`mood`" };
 pub struct ToyProtocol {
     name: &'static str,
     pub renders: AtomicUsize,
+    panics: bool,
 }
 
 impl ToyProtocol {
     pub fn new(name: &'static str) -> Self {
-        ToyProtocol { name, renders: AtomicUsize::new(0) }
+        ToyProtocol { name, renders: AtomicUsize::new(0), panics: false }
+    }
+
+    /// Every request panics.
+    pub fn panicking(name: &'static str) -> Self {
+        ToyProtocol { panics: true, ..ToyProtocol::new(name) }
     }
 
     fn key(&self, context: u64) -> RenderKey {
@@ -118,6 +124,7 @@ impl Protocol for ToyProtocol {
         capabilities: &Capabilities,
         refused: &RefusedFeatures,
     ) -> ProtocolCall {
+        assert!(!self.panics, "as the test wants");
         let mut body = Body::default();
         self.history(request).into_iter().for_each(|lines| body.push(lines));
         let most = request.max_output.min(refused.max_output.unwrap_or(u32::MAX));

@@ -32,11 +32,11 @@ pub enum Part {
         write: Option<u64>,
         torn: Option<usize>,
     },
-    /// Dies at this write of its log while a job begins, ends and is reported.
+    /// Dies at this write of its logs while a job begins, ends and is reported.
     JobKills {
+        work: job_kills::JobWork,
         write: Option<u64>,
         torn: Option<usize>,
-        kept: bool,
     },
     /// Starts jobs, and waits to be killed.
     KeptJobs {
@@ -55,8 +55,8 @@ impl CaseProcess {
             Part::ManySessions => many_sessions::inside(init, self),
             Part::BudgetHerd(herd) => budget_herd::inside(init, self, herd),
             Part::RingMemory { observers } => ring_memory::inside(init, self, observers),
-            Part::JobKills { write, torn, kept } => {
-                job_kills::inside(init, self, (write, torn), kept);
+            Part::JobKills { work, write, torn } => {
+                job_kills::inside(init, self, work, (write, torn))
             }
             Part::KeptJobs { beside } => kept_jobs::inside(init, self, beside),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
@@ -112,13 +112,16 @@ pub async fn finished(mut turn: Driver) -> Finished {
     end.expect("the turn ends")
 }
 
-/// The log of the only session.
+/// The log of the only session that a person began.
 pub fn log_file(root: &Path) -> Option<PathBuf> {
     let projects = std::fs::read_dir(root.join("home/sessions")).ok()?.flatten();
     let files = projects.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
-    let mut logs =
+    let logs =
         files.map(|file| file.path()).filter(|path| path.extension() == Some("log".as_ref()));
-    logs.next()
+    let texts = logs.map(|log| (std::fs::read_to_string(&log).unwrap(), log));
+    let own = texts.filter(|(text, _)| !text.contains("\"started_by\""));
+    // The first line of another one may be torn.
+    own.max_by_key(|(text, _)| text.len()).map(|(_, log)| log)
 }
 
 /// The whole entries of its log.

@@ -22,7 +22,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 17] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -43,6 +43,8 @@ const CASES: [Case; 15] = [
         kept_jobs::it_dies_with_the_keepers_supervisor,
     ),
     ("kept_jobs::any_process_stops_it", kept_jobs::any_process_stops_it),
+    ("job_kills::died_at_any_write_of_an_agent", job_kills::died_at_any_write_of_an_agent),
+    ("job_kills::killed_while_an_agent_runs", job_kills::killed_while_an_agent_runs),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
 ];
 

@@ -5,7 +5,8 @@ use crate::agent_definition::AgentDefinition;
 use crate::tool::ToolOutput;
 
 pub trait Delegate: Send + Sync {
-    /// Starts or resumes an agent and gives its last text, or why there is none. Dropping the future ends the agent.
+    /// Starts or resumes an agent and gives its last text, or why there is none. Dropping the future ends the agent,
+    /// unless it went to the background: then the text says how to find it.
     fn delegate(&self, order: AgentOrder, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
 
     /// The agents that people defined, beside those that ship.
@@ -13,6 +14,9 @@ pub trait Delegate: Send + Sync {
 
     /// The kind of an agent that was started before, by its id or its name; none: there is no such agent.
     fn kind_of(&self, agent: &str) -> Option<String>;
+
+    /// A message to a running agent, by its id, its name or the id of its job. It is read at the next safe point.
+    fn message(&self, agent: &str, text: String) -> ToolOutput;
 }
 
 /// The work that an agent is started for.
@@ -27,6 +31,8 @@ pub struct AgentOrder {
     pub model: Option<String>,
     /// The agent that goes on with what it knows, by its id or its name, instead of a new one.
     pub resume: Option<String>,
+    /// The call does not wait for it.
+    pub background: bool,
 }
 
 /// The agents that ship with the program.

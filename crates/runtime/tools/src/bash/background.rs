@@ -11,7 +11,7 @@ use crate::confine::{Confinement, Terms};
 use crate::text::fill;
 use crate::workspace::Files;
 use ostler_core::ids::JobId;
-use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus};
+use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, JobView};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_exec::{CommandReport, ExecError, Stopper};
@@ -79,8 +79,10 @@ impl Bash {
     /// A job wrote at the same time as a command, and snapshots do not say which change is whose. Said once for each job.
     pub(super) fn beside_jobs(&self) -> Option<String> {
         let jobs = self.jobs.as_ref()?.list();
+        // What an agent runs has snapshots of its own.
+        let is_command = |job: &JobView| job.end.is_none() && job.record.kind == JobKind::Command;
         let running: Vec<JobId> =
-            jobs.into_iter().filter(|job| job.end.is_none()).map(|job| job.record.id).collect();
+            jobs.into_iter().filter(is_command).map(|job| job.record.id).collect();
         let mut told = locked(&self.told_jobs);
         told.retain(|id| running.contains(id));
         let new: Vec<JobId> = running.into_iter().filter(|id| !told.contains(id)).collect();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Bytes of all names, descriptions and schemas together. Every request carries them.
-const BUDGET: usize = 12_400;
+const BUDGET: usize = 13_000;
 
 #[test]
 fn the_list_is_sorted_complete_and_small() {
@@ -13,7 +13,7 @@ fn the_list_is_sorted_complete_and_small() {
     let names: Vec<&str> = desk.tools().iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(
         names.join(" "),
-        "Agent Bash Edit Glob Grep Read Revert Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+        "Agent Bash Edit Glob Grep Read Revert SendMessage Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
     let apart = ["Memory", "Recall", "Skill", "TaskOutput", "TaskStop"];
     let known = ostler_tools::known_tools();
@@ -87,7 +87,7 @@ fn properties_are_those_models_know() {
     };
     assert_eq!(
         properties("Agent"),
-        ["description", "prompt", "subagent_type?", "model?", "resume?"]
+        ["description", "prompt", "subagent_type?", "model?", "resume?", "run_in_background?"]
     );
     assert_eq!(properties("TodoWrite"), ["todos"]);
     assert_eq!(properties("TaskCreate"), ["subject", "description", "activeForm?", "metadata?"]);

@@ -296,6 +296,10 @@ impl Delegate for NoAgents {
     fn kind_of(&self, agent: &str) -> Option<String> {
         (agent == "explorer-1").then(|| "explorer".to_owned())
     }
+
+    fn message(&self, agent: &str, text: String) -> ToolOutput {
+        ToolOutput::text(format!("{agent}: {text}"))
+    }
 }
 
 /// Says what was expected when it is not there.

@@ -124,11 +124,22 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
 async fn turn(
     session: &Session,
-    mut driver: Driver,
+    driver: Driver,
     output: &mut dyn Output,
     signals: &mut Signals,
 ) -> Result<Code> {
-    let (mut stopped_by, mut has_begun) = (None, false);
+    rest_of_turn(session, driver, output, signals, false).await
+}
+
+/// What comes before a turn has begun goes to standard error.
+async fn rest_of_turn(
+    session: &Session,
+    mut driver: Driver,
+    output: &mut dyn Output,
+    signals: &mut Signals,
+    mut has_begun: bool,
+) -> Result<Code> {
+    let mut stopped_by = None;
     loop {
         let envelope = tokio::select! {
             biased;
@@ -159,7 +170,8 @@ async fn turn(
     }
 }
 
-/// Background jobs that end soon are told to the model, a turn each. What runs longer ends with the session.
+/// Background jobs that end soon are told to the model, a turn each, and so are all agents in the background. Commands that
+/// run longer end with the session.
 async fn reports(
     first: Result<Code>,
     session: &Session,
@@ -171,15 +183,56 @@ async fn reports(
         if last != Code::Done || !(session.has_running_jobs() || session.has_report()) {
             break;
         }
-        tokio::select! {
-            biased;
-            caught = signals.next() => return Ok(caught),
-            () = session.report_due() => {}
-            () = tokio::time::sleep(PATIENCE_WITH_JOBS) => break,
+        match next_report(session, output, signals).await? {
+            NextReport::Signal(caught) => return Ok(caught),
+            NextReport::None => break,
+            NextReport::Turn(driver) => {
+                last = rest_of_turn(session, driver, output, signals, true).await?;
+            }
         }
-        last = turn(session, session.run_reports()?, output, signals).await?;
     }
     Ok(last)
+}
+
+enum NextReport {
+    Signal(Code),
+    /// Nothing ended in time.
+    None,
+    /// The end of a job has started a turn.
+    Turn(Driver),
+}
+
+/// Meanwhile what agents do is shown. An agent ends at the latest when its time is up, and its end may take a moment to start
+/// a turn.
+async fn next_report(
+    session: &Session,
+    output: &mut dyn Output,
+    signals: &mut Signals,
+) -> Result<NextReport> {
+    let mut driver = session.drive()?;
+    let patience = tokio::time::sleep(PATIENCE_WITH_JOBS);
+    tokio::pin!(patience);
+    let mut has_agents = session.has_background_agents();
+    loop {
+        tokio::select! {
+            biased;
+            caught = signals.next() => return Ok(NextReport::Signal(caught)),
+            envelope = printer::paced(&mut driver, false) => {
+                let Some(envelope) = envelope? else { return Ok(NextReport::None) };
+                output.event(&envelope)?;
+                if envelope.agent.is_root() && matches!(envelope.event, Event::TurnStarted { .. }) {
+                    return Ok(NextReport::Turn(driver));
+                }
+            }
+            () = &mut patience => {
+                let had_agents = std::mem::replace(&mut has_agents, session.has_background_agents());
+                if !has_agents && !had_agents {
+                    return Ok(NextReport::None);
+                }
+                patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE_WITH_JOBS);
+            }
+        }
+    }
 }
 
 fn code(finished: &Finished, stopped_by: Option<Code>) -> Code {

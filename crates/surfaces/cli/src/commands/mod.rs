@@ -1,5 +1,6 @@
 //! One file per thing the program can do.
 
+mod agents;
 mod answer;
 mod completions;
 mod context;
@@ -45,6 +46,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Agents(args)) => agents::run(&environment, &args),
         Some(Command::Jobs(args)) => jobs::run(&environment, &args.command),
         Some(Command::Undo(args)) => undo::run(&environment, &args),
         Some(Command::Rewind(args)) => rewind::run(&environment, &args),

@@ -13,6 +13,7 @@ use crate::output::{printer, say};
 use anyhow::Result;
 use ostler::{Driver, Envelope, Event, Host, Input, Prompt, Question};
 use ostler_profile::{Access, Environment};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
@@ -59,6 +60,8 @@ struct Repl<'a> {
 enum Happened {
     Signal(Code),
     Event(Option<Arc<Envelope>>),
+    /// Something was asked before the turn began.
+    Asked(Box<Question>),
     Key,
 }
 
@@ -130,9 +133,17 @@ impl<'a> Repl<'a> {
     /// The first signal ends the turn in order, the second the session. Continues with what is queued.
     async fn turn(&mut self, mut driver: Driver, signals: &mut Signals) -> Result<Option<Code>> {
         let mut stopped_by = None;
+        // What a background agent asked before this turn is not in its stream.
+        let session = &self.conversation.session;
+        let mut asked: VecDeque<_> = session.state().0.open_questions().cloned().collect();
         self.output.waiting.begin();
         loop {
-            let caught = match self.happens(&mut driver, stopped_by, signals).await? {
+            let happened = match asked.pop_front() {
+                Some(question) => Happened::Asked(Box::new(question)),
+                None => self.happens(&mut driver, stopped_by, signals).await?,
+            };
+            let caught = match happened {
+                Happened::Asked(question) => self.answer(&question, &mut driver, signals).await?,
                 Happened::Signal(caught) if stopped_by.is_some() => {
                     self.output.waiting.clear();
                     return say("").map(|()| Some(caught));
@@ -194,11 +205,15 @@ impl<'a> Repl<'a> {
         driver: &mut Driver,
         signals: &mut Signals,
     ) -> Result<Option<Code>> {
+        if self.typing.answered.as_ref() == Some(&question.id) {
+            return Ok(None);
+        }
         self.output.waiting.clear();
         match self.typing.answer(question, driver, signals).await? {
             Answer::Signal(caught) => Ok(Some(caught)),
             Answer::Over => Ok(None),
             Answer::Reply(reply) => {
+                self.typing.answered = Some(question.id.clone());
                 self.conversation.answer(question, reply);
                 Ok(None)
             }

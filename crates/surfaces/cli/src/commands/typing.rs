@@ -21,6 +21,8 @@ pub struct Typing {
     pub lines: Lines,
     /// What the session said while a line was being typed.
     held: VecDeque<Arc<Envelope>>,
+    /// The last question that was answered here.
+    pub answered: Option<QuestionId>,
 }
 
 /// How waiting for a line ended.
@@ -30,7 +32,7 @@ pub enum Typed {
     /// What was asked needs no answer any more.
     Over,
     Signal(Code),
-    /// The end of a job starts a turn.
+    /// The end of a job starts a turn, or an agent in the background asks something.
     Report,
 }
 
@@ -44,7 +46,7 @@ pub enum Answer {
 
 impl Typing {
     pub fn new(lines: Lines) -> Self {
-        Typing { lines, held: VecDeque::new() }
+        Typing { lines, held: VecDeque::new(), answered: None }
     }
 
     /// To be shown before what the session says next.
@@ -58,6 +60,9 @@ impl Typing {
             return Ok(Typed::Report);
         }
         let waits_for_jobs = session.has_running_jobs();
+        let answered = self.answered.clone();
+        let asked = session.question_due(answered.as_ref());
+        tokio::pin!(asked);
         if waits_for_jobs && self.lines.are_typed() {
             write(PROMPT)?;
             tokio::select! {
@@ -65,6 +70,7 @@ impl Typing {
                 caught = signals.next() => return Ok(Typed::Signal(caught)),
                 () = self.lines.key_typed() => write("\r")?,
                 () = session.report_due() => return say("").map(|()| Typed::Report),
+                () = &mut asked => return say("").map(|()| Typed::Report),
             }
         }
         let reads_pipe = !self.lines.are_typed();
@@ -72,6 +78,7 @@ impl Typing {
             biased;
             caught = signals.next() => Typed::Signal(caught),
             () = session.report_due(), if waits_for_jobs && reads_pipe => Typed::Report,
+            () = &mut asked, if waits_for_jobs && reads_pipe => Typed::Report,
             line = self.lines.next_prompt(PROMPT) => Typed::Line(line?),
         })
     }
@@ -117,7 +124,7 @@ impl Typing {
         driver: &mut Driver,
         signals: &mut Signals,
     ) -> Result<Typed> {
-        let Typing { lines, held } = self;
+        let Typing { lines, held, .. } = self;
         let mut line = pin!(async {
             match question {
                 Some(_) => lines.next(shown).await,

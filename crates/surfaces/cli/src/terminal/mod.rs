@@ -21,6 +21,7 @@ use rustix::termios::{
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
+use unicode_width::UnicodeWidthChar;
 
 /// The terminal as it was found, until it is given back.
 static FOUND: Mutex<Option<Found>> = Mutex::new(None);
@@ -154,6 +155,22 @@ pub fn restore() {
 pub fn columns() -> usize {
     let size = tcgetwinsize(std::io::stdout()).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// How high it is.
+pub fn rows() -> usize {
+    let size = tcgetwinsize(std::io::stdout()).ok();
+    size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24)
+}
+
+/// As much of a line as fits so many columns.
+pub fn cut(line: &str, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    line.chars().take_while(fits).collect()
 }
 
 fn found() -> MutexGuard<'static, Option<Found>> {

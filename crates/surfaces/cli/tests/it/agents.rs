@@ -1,18 +1,17 @@
 //! Agents that the model starts, as `ostler -p` shows them.
 
-use crate::support::{World, wait};
+use crate::support::{World, answers, finish, read_until, until, wait};
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The session starts an explorer, which looks once and tries to write.
 fn script() -> Script {
     let start =
         json!({ "description": "look around", "prompt": "task-a", "subagent_type": "Explore" });
     let reply = move |request: &Recorded| -> Reply {
-        let is_answer = |message: &&Value| message["role"] == "assistant";
-        let nth = request.messages().iter().filter(is_answer).count();
         let is_agent = request.messages()[0].to_string().contains("task-a");
-        match (is_agent, nth) {
+        match (is_agent, answers(request)) {
             (false, 0) => text("I ask.").call("Agent", start.clone()),
             (false, _) => text("All done."),
             (true, 0) => text("I look.").call("Glob", json!({ "pattern": "*" })),
@@ -112,4 +111,71 @@ fn agents_of_a_project_are_there_after_trust() {
     assert!(!before && said.contains("defines the agent reviewer"), "{said}");
     assert!(offered(&["--trust"]).0);
     assert!(offered(&[]).0, "it stays trusted");
+}
+
+/// Longer than for a command, and what the agent does meanwhile is shown.
+#[test]
+fn a_background_agent_is_waited_for() {
+    let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
+    let script = Script::new().by(move |request| {
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, answers(request)) {
+            (true, 0) => {
+                text("I look.").call("Glob", json!({ "pattern": "*" })).due_at("the first result")
+            }
+            // Commands would be stopped after 5 seconds.
+            (true, _) => text("Found.").delay(Duration::from_millis(5_500)),
+            (false, 0) => text("I ask.").call("Agent", agent.clone()),
+            (false, 1) => text("Started."),
+            (false, _) => text("Noted."),
+        }
+    });
+    let world = World::new(script.forever());
+    let mut child = world.command(&["-p", "go", "--output-format", "stream-json"]).spawn().unwrap();
+    let first = read_until(&mut child, "\"type\":\"result\"");
+    world.server.gate("the first result").open();
+    let ran = finish(child);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(first.contains("Started.") && !first.contains("pattern"), "{first}");
+    let frames = ran.frames();
+    let is_call = |frame: &Value| frame["message"]["content"][0]["name"] == "Glob";
+    assert!(frames.iter().any(|frame| is_call(frame) && frame["agent"] == "/general-1"));
+    let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
+    assert!(results.len() == 1 && results[0]["result"] == "Noted.", "{results:?}");
+    let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
+    assert_eq!(told.matches("<task-notification>").count(), 1);
+    world.assert_never_rejected();
+}
+
+/// An agent has no process that a signal could reach: its session is asked to end it.
+#[test]
+fn a_background_agent_is_stopped_from_another_terminal() {
+    let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
+    let script = Script::new().by(move |request| {
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, answers(request)) {
+            (true, _) => text("never ").gate("hold").say("read"),
+            (false, 0) => text("I ask.").call("Agent", agent.clone()),
+            (false, 1) => text("Started."),
+            (false, _) => text("Noted."),
+        }
+    });
+    let world = World::new(script.forever());
+    let child = world.command(&["-p", "go"]).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let jobs = || world.run(&["jobs", "list", "--json"]).stdout;
+    until("it is a job", || jobs().contains("\"agent\""));
+    let job: Value = serde_json::from_str(jobs().trim()).unwrap();
+    let id = job["id"].as_str().unwrap();
+    let stopped = world.run(&["jobs", "stop", id]);
+    assert_eq!((stopped.code, stopped.stdout), (Some(0), format!("stopped {id}\n")));
+    let ran = finish(child);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Started.\nNoted.\n"), "{}", ran.stderr);
+    let told = world.server.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(told.contains("was stopped with `ostler jobs stop`"), "{told}");
+    assert!(told.contains("call Agent with resume"), "{told}");
+    let again = world.run(&["jobs", "stop", id]);
+    assert_eq!(again.stdout, format!("{id} had ended\n"));
+    world.server.gate("hold").open();
+    world.assert_never_rejected();
 }

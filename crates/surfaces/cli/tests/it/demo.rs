@@ -1,4 +1,4 @@
-//! `ostler demo --long`: what it tells is compared here with what it left on disk, once more.
+//! `ostler demo --long` and `--agents`: what they tell is compared here with what they left on disk, once more.
 
 use crate::support::{Ran, World, facts, finish, processes_with, signal, until, walk};
 use crate::talk::{CTRL_C, Talk};
@@ -175,6 +175,43 @@ fn what_the_books_say(ran: &Ran, bare: &Bare, folder: &Path) {
     assert!(cost["total"]["cache_saved_usd"].as_f64().unwrap() > 0.0);
     let kept = run(&["memory", "list", "--json"]).stdout;
     assert!(kept.contains(DECIDED) && kept.contains(WISHED), "{kept}");
+}
+
+#[test]
+fn the_demo_of_agents_tells_its_story_and_it_is_true() {
+    let bare = Bare::new();
+    let ran = finish(bare.command(&["demo", "--agents"]).spawn().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let mut rest = ran.stdout.as_str();
+    for part in [
+        "> Why does the test fail?",
+        "● Bash bash test.sh",
+        "is running in the background as ",
+        "● Agent Check the price",
+        "explorer-1: finished",
+        "● TaskOutput",
+        "FAILED: order 3 should be 115, is 110",
+        "so it should be `-gt`",
+        "Verified: all three agents sent their first request before any of them got an answer",
+        "As `ostler agents --all` shows them:",
+        "  explorer-3  finished",
+        "The repository and the sessions are in ",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest}"));
+        rest = &rest[at + part.len()..];
+    }
+    let [folder] = bare.left().try_into().expect("one folder, the one it names");
+    let logs = sessions(&folder.join("ostler"));
+    let all: Vec<String> = logs.iter().map(|log| Value::from(log.clone()).to_string()).collect();
+    assert_eq!(all.len(), 4, "the session and three agents");
+    for finding in ["as terms.txt:1 says", "as terms.txt:2 says", "terms.txt:3 says above 100"] {
+        let said = all.iter().filter(|log| log.contains(finding)).count();
+        assert_eq!(said, 2, "an agent said it and the session heard it: {finding}");
+    }
+    let mark = folder.to_str().unwrap();
+    until("every process has ended", || processes_with(mark).is_empty());
+    let both = finish(bare.command(&["demo", "--agents", "--long"]).spawn().unwrap());
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
 }
 
 /// A story that is not true is not told to its end.

@@ -114,6 +114,7 @@ fn stream_json_tells_everything_in_order() {
             "Read",
             "Recall",
             "Revert",
+            "SendMessage",
             "Skill",
             "Sleep",
             "TaskCreate",
@@ -317,7 +318,7 @@ fn tools_can_be_chosen() {
     assert_eq!(
         names(&[
             "--disallowedTools",
-            "Agent,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate"
+            "Agent,SendMessage,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate"
         ])
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]

@@ -3,6 +3,7 @@
 
 mod aftermath;
 mod agents;
+mod agents_view;
 mod cache_state;
 mod compaction;
 mod context;

@@ -1,5 +1,6 @@
 //! `ostler` without -p: the line session, on a real terminal and through pipes.
 
+mod agents;
 mod approvals;
 mod commands;
 mod jobs;

@@ -1,6 +1,6 @@
 //! A directory, a home, a model server, and the program between them.
 
-use ostler_model_server::{ModelServer, Script};
+use ostler_model_server::{ModelServer, Recorded, Script};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -277,6 +277,12 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// How often the model has answered before this request. The number of messages says less: a request may begin with more
+/// than the prompt.
+pub fn answers(request: &Recorded) -> usize {
+    request.messages().iter().filter(|message| message["role"] == "assistant").count()
 }
 
 /// Reads standard output, byte by byte so that nothing is taken too much, up to the line that holds `needle`.

@@ -2,13 +2,16 @@
 
 use super::Conversation;
 use crate::args::{Args, Command};
-use crate::commands::{self, cost, jobs, local, rewind, sessions, skills, undo};
+use crate::commands::{self, agents, cost, jobs, local, rewind, sessions, skills, undo};
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use ostler::{
+    AgentInput, AgentPath, Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt,
+    SessionChoice,
+};
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -22,8 +25,9 @@ const HELP: &str = "\
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
+/agents           list the agents; /agents stop NAME stops one, /agents message NAME TEXT sends it a message
 /jobs [stop ID]   list the background jobs, or stop one
-/background       move the running command to the background (while the agent works)
+/background       move the running command or agent to the background (while the agent works)
 /permissions      list the rules in effect
 /memory [WORDS]   list or search memories
 /skills           list the skills
@@ -97,7 +101,8 @@ impl Conversation<'_> {
                 self.session.send(Input::Background { call: None })?;
                 return Ok(Vec::new());
             }
-            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" | "/jobs" => {
+            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" | "/agents"
+            | "/jobs" => {
                 return self.looked_up(command, rest).map(Option::unwrap_or_default);
             }
             _ if command.starts_with('/') => {
@@ -131,15 +136,33 @@ impl Conversation<'_> {
             "/skills" => skills::table(&self.session.skills()),
             "/cost" => self.cost()?,
             "/context" => local::table(&self.session.context()),
+            "/agents" => self.agents(rest)?,
             "/jobs" => self.jobs(rest)?,
             "/background" => {
-                vec!["No command is running. Enter it while the agent works.".to_owned()]
+                vec!["No command or agent is running. Enter /background during a turn.".to_owned()]
             }
             "/mode" => vec![self.mode(rest)?],
             "/model" => vec![self.model(rest)?],
             "/add-dir" => self.add_directory(rest)?,
             _ => return Ok(None),
         }))
+    }
+
+    fn agents(&self, rest: &str) -> Result<Vec<String>> {
+        let (verb, rest) = split(rest);
+        let (name, text) = split(rest);
+        let names = name.split('/').filter(|name| !name.is_empty());
+        let agent = names.fold(AgentPath::default(), |path, name| path.child(name));
+        let (input, done) = match (verb, name, text) {
+            ("", ..) => return Ok(agents::table(&self.session.agents())),
+            ("stop", name, "") if !name.is_empty() => (AgentInput::Stop, "stopping"),
+            ("message", name, text) if !name.is_empty() && !text.is_empty() => {
+                (AgentInput::Message(Message::user(text)), "sending to")
+            }
+            _ => bail!("use /agents, /agents stop NAME, or /agents message NAME TEXT"),
+        };
+        self.session.send(Input::Agent { agent, input })?;
+        Ok(vec![format!("{done} {}", visible(name))])
     }
 
     fn jobs(&self, rest: &str) -> Result<Vec<String>> {

@@ -1,6 +1,8 @@
-//! `ostler demo`: the ordinary product against a scripted model, in a small broken repository. A short story, and with
-//! `--long` one that continues until the window was summarized and a later session remembers.
+//! `ostler demo`: the ordinary product against a scripted model, in a small broken repository. A short story, with
+//! `--long` one that continues until the window was summarized and a later session remembers, and with `--agents` one of
+//! several agents at work.
 
+mod agents;
 mod books;
 mod claims;
 mod long;
@@ -52,14 +54,19 @@ async fn tell(
     args: &DemoArgs,
     stage: &mut Stage,
 ) -> Result<Place> {
-    let place = Place::new(if args.long { long::FILES } else { short::FILES })?;
+    let place = Place::new(match (args.long, args.agents) {
+        (true, _) => long::FILES,
+        (_, true) => agents::FILES,
+        _ => short::FILES,
+    })?;
     if args.long {
         long::journals(&place)?;
     }
     place.commit(init, environment).await?;
-    match args.long {
-        true => long::story(init, environment, &place, stage).await?,
-        false => short::story(init, environment, &place, stage).await?,
+    match (args.long, args.agents) {
+        (true, _) => long::story(init, environment, &place, stage).await?,
+        (_, true) => agents::story(init, environment, &place, stage).await?,
+        _ => short::story(init, environment, &place, stage).await?,
     }
     Ok(place)
 }

@@ -2,13 +2,14 @@
 
 use super::super::signals::Signals;
 use crate::exit::{self, Code};
+use crate::output::agents;
 use crate::output::paint::Paint;
 use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::usage;
 use anyhow::{Result, bail};
 use ostler::{Block, Event, Finished, Input, Receipt, ResultPart, Session, words};
-use ostler_model_server::{Part, ReplyBody, Script, ScriptSource};
+use ostler_model_server::{Part, ReplyBody, Script, ScriptSource, Wait};
 use ostler_profile::Environment;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub struct Stage {
     pub paint: Paint,
     pub signals: Signals,
     /// Somebody watches.
-    paced: bool,
+    pub paced: bool,
 }
 
 /// What a turn did.
@@ -52,7 +53,7 @@ impl Stage {
         let mut script = Script::from_yaml(yaml)?;
         for step in script.steps.iter_mut().filter(|_| !self.paced) {
             let ScriptSource::Fixed(reply) = &mut step.source else { continue };
-            reply.due.clear();
+            reply.due.retain(|wait| matches!(wait, Wait::Gate(_)));
             reply.delivery.pace = None;
             if let ReplyBody::Answer(answer) = &mut reply.body {
                 answer.parts.retain(|part| !matches!(part, Part::Wait(_)));
@@ -112,13 +113,16 @@ impl Stage {
                 }
                 event = printer::paced(&mut stream, stopped.is_some()) => event?,
             };
-            match event.as_ref().map(|envelope| &envelope.event) {
-                Some(Event::Finished(finished)) => break finished.clone(),
-                Some(event) => {
+            let Some(envelope) = event else { bail!("the turn ended without an answer") };
+            match &envelope.event {
+                _ if !envelope.agent.is_root() => {
+                    agents::line(&envelope).map_or(Ok(()), |line| self.screen.note(&line))?;
+                }
+                Event::Finished(finished) => break finished.clone(),
+                event => {
                     self.screen.event(event)?;
                     turn.saw(event);
                 }
-                None => bail!("the turn ended without an answer"),
             }
         };
         self.screen.end_line()?;

@@ -154,8 +154,8 @@ impl Seen {
         match tenths {
             // Not even the first request fits: that is said after one try.
             ..=12 => assert_eq!((end.as_str(), *asked), ("prompt_too_long", 1), "{what}"),
-            // Each summary makes room for a few more requests, and then it ends.
-            ..20 => assert!(*asked <= 12 * (*boundaries).max(1), "{what}"),
+            // Each summary makes room for a few more requests, and then it ends. What summaries take is bounded above.
+            ..20 => assert!(main <= 8 * (*boundaries).max(1), "{what}"),
             _ if *kind == REFUSING => {
                 assert_eq!((end.as_str(), *boundaries), ("prompt_too_long", 1), "{what}");
                 assert!(*asked <= 16, "{what}");

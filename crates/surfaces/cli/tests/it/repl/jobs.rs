@@ -1,7 +1,7 @@
 //! Background jobs in the line session, and from another terminal.
 
-use super::{bash, quit, start, told};
-use crate::support::{World, until};
+use super::{ASKS, bash, quit, start, told};
+use crate::support::{World, answers, until};
 use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn a_line_moves_the_running_command_to_the_background() {
     let mut talk = start(&world, true, &BYPASS);
     talk.expect("> ");
     talk.send_line("/background");
-    talk.expect("No command is running.");
+    talk.expect("No command or agent is running.");
     talk.expect("> ");
     talk.send_line("go");
     until("it runs", || world.project().join("begun").exists());
@@ -62,4 +62,36 @@ fn a_line_moves_the_running_command_to_the_background() {
     talk.expect("Noted.");
     quit(&mut talk);
     world.assert_never_rejected();
+}
+
+/// The turn that started the agent is over, nobody has typed anything, and the agent asks.
+#[test]
+fn an_agent_in_the_background_asks_at_the_prompt() {
+    for terminal in [true, false] {
+        let agent = json!({ "description": "look", "prompt": "task-a", "run_in_background": true });
+        let script = Script::new().by(move |request| {
+            let is_agent = request.messages()[0].to_string().contains("task-a");
+            match (is_agent, answers(request)) {
+                (true, 0) => bash("touch made").due_at("the turn is over"),
+                (true, _) => text("It is made."),
+                (false, 0) => calls([("Agent", agent.clone())]),
+                (false, 1) => text("Started."),
+                (false, _) => text("Noted."),
+            }
+        });
+        let world = World::new(script.forever());
+        let mut talk = start(&world, terminal, &[]);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("Started.");
+        talk.expect("> ");
+        world.server.gate("the turn is over").open();
+        let question = talk.expect(ASKS);
+        assert!(question.contains("command: touch made"), "{question}");
+        talk.send_line("y");
+        talk.expect("Noted.");
+        quit(&mut talk);
+        assert!(world.project().join("made").exists() && told(&world).contains("It is made."));
+        world.assert_never_rejected();
+    }
 }

@@ -1,0 +1,92 @@
+//! What the newest entries of a log say about the one who writes it.
+
+use super::Blocked;
+use ostler_core::ids::{CallId, QuestionId};
+use ostler_core::question::Question;
+use ostler_core::session::{AgentRecord, Entry};
+
+/// The entries that are looked at.
+pub(super) const FACTS: &[&str] = &[
+    "prompt",
+    "note",
+    "answer",
+    "call_started",
+    "asked",
+    "decided",
+    "withdrawn",
+    "end",
+    "rewound",
+    "agent",
+];
+/// Characters of a line.
+pub(super) const LINE: usize = 200;
+
+#[derive(Default)]
+pub(super) struct LogSigns {
+    /// What it was asked last.
+    pub(super) prompt: Option<String>,
+    pub(super) is_in_turn: bool,
+    pub(super) question: Option<Blocked>,
+    pub(super) last_line: Option<String>,
+    /// Those that it started, in this order, as they were last.
+    pub(super) agents: Vec<AgentRecord>,
+}
+
+impl LogSigns {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut signs = LogSigns::default();
+        let mut open: Vec<&Question> = Vec::new();
+        for entry in entries {
+            signs.look_at(entry);
+            match entry {
+                Entry::Asked { question, .. } => open.push(question),
+                Entry::Decided { call, question, .. } => {
+                    open.retain(|had| !answers(had, call, question.as_ref()));
+                }
+                Entry::Withdrawn { questions, .. } => {
+                    open.retain(|had| !questions.contains(&had.id));
+                }
+                Entry::Prompt { .. } | Entry::End { .. } | Entry::Rewound { .. } => open.clear(),
+                _ => {}
+            }
+        }
+        signs.question = open.first().map(|question| blocked(question));
+        signs
+    }
+
+    fn look_at(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Prompt { message, .. } => {
+                self.is_in_turn = true;
+                self.prompt = Some(message.text()).filter(|text| !text.trim().is_empty());
+            }
+            Entry::Answer { message, .. } => {
+                self.is_in_turn = true;
+                let text = message.text();
+                let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+                let last = last.map(|line| line.chars().take(LINE).collect());
+                self.last_line = last.or(self.last_line.take());
+            }
+            Entry::CallStarted { .. } | Entry::Asked { .. } => self.is_in_turn = true,
+            Entry::End { .. } | Entry::Rewound { .. } => self.is_in_turn = false,
+            Entry::Agent(record) => {
+                match self.agents.iter_mut().find(|had| had.session == record.session) {
+                    Some(had) => had.clone_from(record),
+                    None => self.agents.push((**record).clone()),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn answers(question: &Question, call: &CallId, id: Option<&QuestionId>) -> bool {
+    question.call == *call || id == Some(&question.id)
+}
+
+fn blocked(question: &Question) -> Blocked {
+    let subject = ostler_tools::facts(&question.tool).subject_of(&question.input).to_string();
+    let words: Vec<&str> = subject.split_whitespace().collect();
+    let subject = words.join(" ").chars().take(LINE).collect();
+    Blocked::Question { tool: question.tool.clone(), subject }
+}

@@ -1,0 +1,16 @@
+//! Arguments of `agents`.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub struct AgentsArgs {
+    /// Also show agents that have ended, and the newest sessions that have
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON object; with --watch, one per line
+    #[arg(long)]
+    pub json: bool,
+    /// Keep running and show every change; stop with Ctrl+C
+    #[arg(long)]
+    pub watch: bool,
+}
