@@ -32,7 +32,7 @@ class Mock(http.server.BaseHTTPRequestHandler):
         server = self.server
         body = self.rfile.read(int(self.headers["content-length"]))
         last = json.dumps(json.loads(body)["messages"][-1])
-        if "is about to be replaced by what you write now" in last:
+        if "is about to be replaced by a summary that you write now" in last:
             server.summaries += 1
             blocks, stop = [("text", "Summary: files were read and written one after the other.")], "end_turn"
         elif server.round >= server.rounds:

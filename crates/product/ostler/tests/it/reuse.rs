@@ -13,7 +13,7 @@ const WINDOW: u64 = 100_000;
 const ASKED_AGAIN: usize = 120;
 
 /// What tells a request for a summary from the others.
-pub const SUMMARISE: &str = "is about to be replaced by what you write now";
+pub const SUMMARISE: &str = "is about to be replaced by a summary that you write now";
 
 pub fn is_summary(request: &Recorded) -> bool {
     request.messages().last().is_some_and(|last| last.to_string().contains(SUMMARISE))

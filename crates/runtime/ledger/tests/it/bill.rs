@@ -80,9 +80,9 @@ fn script() -> Script {
     Script::new()
         // The summary and the title, whenever they come; the summary fails once.
         .answer(status(529))
-        .when(Match::last_user("is about to be replaced by what you write now"))
+        .when(Match::last_user("is about to be replaced by a summary that you write now"))
         .answer(text("what happened"))
-        .when(Match::last_user("is about to be replaced by what you write now"))
+        .when(Match::last_user("is about to be replaced by a summary that you write now"))
         .answer(text("a title"))
         .when(Match::last_user("a title for"))
         // First turn: retried, then calls, then a stream that breaks and is asked again.

@@ -18,7 +18,7 @@ pub fn body(request: &Recorded) -> String {
 }
 
 pub fn is_summary(request: &Recorded) -> bool {
-    body(request).contains("is about to be replaced by what you write now")
+    body(request).contains("is about to be replaced by a summary that you write now")
 }
 
 /// Instruction files stand before the first prompt, once; nested ones come with the first read below them; after a

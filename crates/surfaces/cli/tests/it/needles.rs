@@ -60,7 +60,7 @@ fn script() -> Script {
         .by(|request| {
             let last = request.messages().last().map(Value::to_string).unwrap_or_default();
             let all = String::from_utf8_lossy(&request.body).into_owned();
-            if all.contains("is about to be replaced by what you write now") {
+            if all.contains("is about to be replaced by a summary that you write now") {
                 return text("# Summary\nFacts were stated; their values are in the log.");
             }
             let asked = last.split("which code has needle-").nth(1).and_then(|n| n.get(..2));

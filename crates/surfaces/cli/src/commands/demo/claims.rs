@@ -10,7 +10,7 @@ use ostler_model_server::{ModelServer, Recorded};
 use std::sync::Arc;
 
 /// What is asked of the summarizer begins so.
-const SUMMARISE: &str = "is about to be replaced by what you write now";
+const SUMMARISE: &str = "is about to be replaced by a summary that you write now";
 /// Measured early, and not in the summary.
 const DETAIL: &str = "order 1042 differs: should be 4384, is 4383";
 const DECISION: &str = "The discount is rounded once, on the sum of an order, never on a line.";

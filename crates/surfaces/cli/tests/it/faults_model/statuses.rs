@@ -183,7 +183,7 @@ fn summed_up_at_most_once(refusal: &Reply, words: &str) {
     told.asked(7).answered("ok").went(&summed);
     assert_eq!(boundaries(&told), 1);
     // All but the summary is refused.
-    let summary = Match::last_user("is about to be replaced by what you write now");
+    let summary = Match::last_user("is about to be replaced by a summary that you write now");
     let script = working().answer(text("so far")).forever().when(summary);
     let told = Row::new(script.answer(refusal.clone()).forever()).fails("prompt_too_long");
     told.asked(7).went(&summed).says(&[words]);

@@ -27,7 +27,7 @@ fn too_long() -> Reply {
 
 /// A request for a summary.
 fn summary() -> Match {
-    Match::last_user("is about to be replaced by what you write now")
+    Match::last_user("is about to be replaced by a summary that you write now")
 }
 
 /// A call whose result is worth summarizing, each another.
