@@ -114,20 +114,32 @@ pub async fn finished(mut turn: Driver) -> Finished {
 
 /// The log of the only session that a person began.
 pub fn log_file(root: &Path) -> Option<PathBuf> {
-    let projects = std::fs::read_dir(root.join("home/sessions")).ok()?.flatten();
-    let files = projects.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
-    let logs =
-        files.map(|file| file.path()).filter(|path| path.extension() == Some("log".as_ref()));
-    let texts = logs.map(|log| (std::fs::read_to_string(&log).unwrap(), log));
+    let texts =
+        log_files(root).into_iter().map(|log| (std::fs::read_to_string(&log).unwrap(), log));
     let own = texts.filter(|(text, _)| !text.contains("\"started_by\""));
     // The first line of another one may be torn.
     own.max_by_key(|(text, _)| text.len()).map(|(_, log)| log)
 }
 
+fn log_files(root: &Path) -> Vec<PathBuf> {
+    let projects = std::fs::read_dir(root.join("home/sessions")).into_iter().flatten().flatten();
+    let files = projects.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
+    files.map(|file| file.path()).filter(|path| path.extension() == Some("log".as_ref())).collect()
+}
+
 /// The whole entries of its log.
 pub fn facts(inside: &CaseProcess) -> Vec<serde_json::Value> {
-    let log = log_file(&inside.root).map(|path| std::fs::read_to_string(path).unwrap());
-    let log = log.unwrap_or_default();
+    log_file(&inside.root).as_deref().map(entries).unwrap_or_default()
+}
+
+/// The whole entries of the log of one session among several.
+pub fn facts_of(inside: &CaseProcess, session: &str) -> Vec<serde_json::Value> {
+    let mut logs = log_files(&inside.root).into_iter();
+    let log = logs.find(|path| path.file_stem().is_some_and(|name| name == session));
+    entries(&log.expect("the session has a log"))
+}
+
+fn entries(log: &Path) -> Vec<serde_json::Value> {
     let json = |line: &str| serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok();
-    log.lines().filter_map(json).collect()
+    std::fs::read_to_string(log).unwrap().lines().filter_map(json).collect()
 }

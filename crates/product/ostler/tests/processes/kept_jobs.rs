@@ -1,6 +1,6 @@
 //! Kept jobs and the processes that can be killed around them: Ostler, the keeper, the keeper's supervisor.
 
-use crate::case_process::{CaseProcess, Part, case, facts, finished, log_file};
+use crate::case_process::{CaseProcess, Part, case, facts_of, finished};
 use ostler::{Host, Init, JobStatus, MachineJob, Session, SessionChoice, machine_jobs};
 use ostler_model_server::{ModelServer, Recorded, Reply, Script, calls, text};
 use serde_json::{Value, json};
@@ -72,6 +72,11 @@ impl Scene {
         description[role]["pid"].as_i64().unwrap() as i32
     }
 
+    /// Of the session with the kept job.
+    fn facts(&self) -> Vec<Value> {
+        facts_of(&self.inside, &self.job().session)
+    }
+
     fn release(&self) {
         std::fs::write(self.inside.project().join("go"), "").unwrap();
     }
@@ -88,7 +93,7 @@ impl Scene {
             }
         })
         .unwrap();
-        let facts = facts(&self.inside);
+        let facts = self.facts();
         let id = self.job().view.record.id.to_string();
         let is_notice = |fact: &&Value| fact["fact"] == "inbound" && fact["source"]["id"] == *id;
         let [notice] = facts.iter().filter(is_notice).collect::<Vec<_>>()[..] else {
@@ -103,7 +108,6 @@ impl Scene {
     fn opened(&self) -> (Host, Session) {
         let mut options = self.inside.options();
         let id = self.job().session;
-        assert!(log_file(&self.inside.root).is_some());
         options.session.log = SessionChoice::Resume(id);
         let host = Host::open(&ostler::init(), options.host).unwrap();
         let session = host.session(options.session).unwrap();
@@ -276,7 +280,7 @@ pub fn it_dies_with_its_keeper(_: usize) {
         if ostler_lives {
             // The session that is open gets the notice.
             let is_told = |fact: &Value| fact["fact"] == "inbound";
-            becomes("it is reported", || facts(&scene.inside).iter().any(is_told));
+            becomes("it is reported", || scene.facts().iter().any(is_told));
             scene.kill_ostler();
         }
         assert!(scene.notice().contains("the process that supervised it was killed"));
