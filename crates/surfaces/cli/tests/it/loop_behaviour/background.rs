@@ -1,8 +1,8 @@
-//! Commands in the background when the prompt has been answered.
+//! Commands and agents in the background when the prompt has been answered.
 
-use super::row::Row;
+use super::row::{Requests, Row};
 use crate::support::{Ran, World, finish, read_until, unique_sleep};
-use ostler_model_server::{Script, calls, text};
+use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::json;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -34,7 +34,33 @@ pub fn rows() -> Vec<Row> {
             results_and_notices(world, ran)
         })
         .claude(2, "1 result, 0 task notifications", 0),
+        Row::new(
+            "agent_bg",
+            "an agent in the background that ends soon after the answer",
+            Script::new().by(with_an_agent).forever(),
+        )
+        .acting(ends_after_the_result)
+        .look(results_and_notices)
+        .claude(Requests::Unsaid, "2 results, 1 task notification", 0),
     ]
+}
+
+/// Two that talk to the model at the same time.
+fn with_an_agent(request: &Recorded) -> Reply {
+    let messages = request.json()["messages"].to_string();
+    let has = |word: &str| messages.contains(word);
+    if request.messages()[0].to_string().contains("look around") {
+        let waits = json!({ "command": "while [ ! -e go ]; do sleep 0.01; done" });
+        return if has("tool_result") { text("found") } else { calls([("Bash", waits)]) };
+    }
+    let agent = json!({
+        "description": "look", "prompt": "look around", "subagent_type": "general", "run_in_background": true
+    });
+    match (has("<task-notification>"), has("tool_result")) {
+        (true, _) => text("noted"),
+        (false, true) => text("started"),
+        (false, false) => calls([("Agent", agent)]),
+    }
 }
 
 fn ends_after_the_result(world: &World, mut command: Command) -> Ran {
