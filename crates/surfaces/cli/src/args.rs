@@ -120,7 +120,7 @@ pub struct RunArgs {
     /// Use this UUID as the id of the new session
     #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,
-    /// Let background jobs continue after Ostler exits; resuming the session finds them
+    /// Let background jobs continue after Ostler exits; resume the session to get them back
     #[arg(long, help_heading = SESSIONS)]
     pub keep_jobs: bool,
 }
@@ -156,7 +156,7 @@ pub enum Command {
     ///
     /// The short demo takes a few seconds: a plan, searches, a failing test, an edit, a passing test.
     ///
-    /// With --long it takes about half a minute and also shows a skill, compaction with its receipt, recall of a detail,
+    /// With --long it takes about half a minute and also shows a skill, compaction and its record of what was left out, recall of a detail,
     /// memory across two sessions, what fills the context window, and the cost. Each step is verified; the demo fails if one
     /// did not happen.
     ///
@@ -245,7 +245,7 @@ pub struct ModelServerArgs {
     /// Answer from this YAML script (see docs/model-server.md)
     #[arg(long, value_name = "FILE")]
     pub script: PathBuf,
-    /// Listen on this port of 127.0.0.1; 0 chooses a free one
+    /// Listen on this port on 127.0.0.1; 0 chooses a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub port: u16,
     /// Print only the URL

@@ -4,7 +4,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
-    /// Also show agents that have ended, and the newest sessions that have
+    /// Also show agents that have ended, and the newest of the sessions that have ended
     #[arg(long)]
     pub all: bool,
     /// Print one JSON object; with --watch, one per line

@@ -77,7 +77,7 @@ pub enum SnapshotsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Delete old snapshots: keep at most the newest 200, 14 days and 2 GB of old content
+    /// Delete old snapshots: keep at most 200, none older than 14 days, and at most 2 GB of old content
     #[command(after_help = "Example: ostler snapshots prune --dry-run")]
     Prune {
         /// Only show what would be deleted
