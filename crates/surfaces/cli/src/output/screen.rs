@@ -169,11 +169,14 @@ impl<S: Sink> Screen<S> {
     }
 
     fn result_line(&mut self, line: &str) -> Result<()> {
-        let line: String = line.chars().take(160).collect();
-        self.line(&self.paint.dim(&format!("    {line}")))
+        let shown: String = line.chars().take(RESULT_WIDTH).collect();
+        let rest = if shown.len() < line.len() { "…" } else { "" };
+        self.line(&self.paint.dim(&format!("    {shown}{rest}")))
     }
 }
 
+/// Characters of a line of a result that are shown.
+const RESULT_WIDTH: usize = 160;
 /// Lines of a plan that are shown.
 const PLAN_LINES: usize = 12;
 
