@@ -122,6 +122,11 @@ const TAGS: [&str; 14] = [
 /// A text of somebody else, to stand inside of a tag of ours: it can neither end that tag nor begin another one. Whatever
 /// looks like one of ours gets a blank after the `<`.
 pub fn enclosed(text: &str) -> String {
+    enclosed_with(text, &[])
+}
+
+/// The same where these tags are ours, too.
+pub fn enclosed_with(text: &str, more: &[&str]) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('<') {
@@ -129,12 +134,12 @@ pub fn enclosed(text: &str) -> String {
         out.push('<');
         let odd = |c: char| c == '/' || c.is_whitespace() || c.is_control();
         let name = after.trim_start_matches(odd);
-        let is_tag = |tag: &&str| {
+        let is_tag = |tag: &&&str| {
             let end = name.get(..tag.len()).filter(|start| start.eq_ignore_ascii_case(tag));
             let next = name.get(tag.len()..).and_then(|more| more.chars().next());
             end.is_some() && !next.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-')
         };
-        if !after.starts_with(' ') && TAGS.iter().any(is_tag) {
+        if !after.starts_with(' ') && TAGS.iter().chain(more).any(|tag| is_tag(&tag)) {
             out.push(' ');
         }
         rest = after;

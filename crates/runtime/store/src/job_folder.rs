@@ -3,7 +3,7 @@
 //! Whoever runs a job holds the kernel's lock on its `lock` file. The kernel drops it with the process, so a job runs
 //! exactly if the lock is held; a process number alone would say nothing after a restart.
 
-use crate::files::{io_error, private_folder};
+use crate::files::{RefusedFile, io_error, open_file, private_folder};
 use crate::layout::is_file_name;
 use ostler_core::ids::{JobId, SessionId};
 use ostler_core::job::{JobEnd, JobRecord, JobView};
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -236,7 +236,16 @@ impl FoundJob {
     /// If that cannot be written down.
     pub fn mark_stopped(&self) -> Result<(), StoreError> {
         let path = self.folder.join(STOP);
-        File::create(&path).map(drop).map_err(|error| io_error("write", &path, error))
+        match open_file(&path, OFlags::WRONLY | OFlags::CREATE) {
+            Ok(_) => Ok(()),
+            Err(RefusedFile::NotAFile(what)) => {
+                Err(io_error("write", &path, format!("it is {what}")))
+            }
+            Err(RefusedFile::Missing) => {
+                Err(io_error("write", &path, "its directory no longer exists"))
+            }
+            Err(RefusedFile::Io(error)) => Err(io_error("write", &path, error)),
+        }
     }
 
     /// Asks the process that runs it to end it, and marks it as stopped.
@@ -310,13 +319,15 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn is_held(folder: &Path) -> bool {
-    let Ok(lock) = File::open(folder.join(LOCK)) else { return false };
+    let Ok(lock) = open_file(&folder.join(LOCK), OFlags::RDONLY) else { return false };
     matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let is_small = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
-    serde_json::from_slice(&fs::read(path).ok().filter(|_| is_small)?).ok()
+    let mut bytes = Vec::new();
+    let file = open_file(path, OFlags::RDONLY).ok()?;
+    let length = file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(bytes.get(..length).filter(|_| length as u64 <= LONGEST)?).ok()
 }
 
 /// Whole or not at all; `durably`, it is on the disk afterwards.

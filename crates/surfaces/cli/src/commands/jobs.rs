@@ -47,8 +47,8 @@ pub fn run(environment: &Environment, command: &JobsCommand) -> Result<Code> {
             let job = find(&home, id)?;
             match (json, stopped) {
                 (true, _) => writeln!(out, "{}", as_json(&job)?)?,
-                (false, true) => writeln!(out, "stopped {}", job.view.record.id)?,
-                (false, false) => writeln!(out, "{} had ended", job.view.record.id)?,
+                (false, true) => writeln!(out, "stopped {}", shown_id(&job.view))?,
+                (false, false) => writeln!(out, "{} had ended", shown_id(&job.view))?,
             }
         }
     }
@@ -67,11 +67,17 @@ fn line(job: &JobView) -> String {
     let since = age(ostler::now_ms().saturating_sub(job.record.at.0));
     let state = job.end.as_ref().map_or("running", |end| end.status.name());
     let kept = if job.record.kept { "  [kept]" } else { "" };
-    format!("{}  {state:<9}  {since:>8}  {}{kept}", job.record.id, visible(&job.record.label))
+    format!("{}  {state:<9}  {since:>8}  {}{kept}", shown_id(job), visible(&job.record.label))
+}
+
+/// Read from a file that anybody with the home directory could have written.
+fn shown_id(job: &JobView) -> String {
+    visible(job.record.id.as_str())
 }
 
 fn machine_line(job: &MachineJob) -> String {
     let session: String = job.session.chars().take(13).collect();
+    let session = visible(&session);
     format!("{}  ({} in {})", line(&job.view), session, visible(&job.cwd.display().to_string()))
 }
 
