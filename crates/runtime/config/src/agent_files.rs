@@ -142,16 +142,7 @@ fn max_turns(fields: &BTreeMap<String, Value>) -> Result<Option<u32>, String> {
 fn fields(front: &str) -> BTreeMap<String, Value> {
     let options = serde_saphyr::options! {
         with_snippet: false,
-        budget: serde_saphyr::budget! {
-            max_depth: 16,
-            max_nodes: 2_000,
-            max_events: 8_000,
-            max_aliases: 16,
-            max_anchors: 16,
-            max_documents: 1,
-            max_merge_keys: 0,
-            max_total_scalar_bytes: 2 * MOST_BYTES as usize,
-        },
+        budget: ostler_skills::yaml_budget(2 * MOST_BYTES as usize),
     };
     serde_saphyr::from_str_with_options(front, options).unwrap_or_else(|_| {
         let lines = front.lines().filter(|line| !line.starts_with([' ', '\t', '-', '#']));

@@ -119,21 +119,26 @@ fn quoted(text: &str) -> String {
 
 type Values = BTreeMap<String, (usize, Value)>;
 
+/// How much YAML the front matter of a file may be, with so many bytes of text in it.
+pub fn yaml_budget(most_bytes: usize) -> Option<serde_saphyr::Budget> {
+    serde_saphyr::budget! {
+        max_depth: 16,
+        max_nodes: 2_000,
+        max_events: 8_000,
+        max_aliases: 16,
+        max_anchors: 16,
+        max_documents: 1,
+        max_merge_keys: 0,
+        max_total_scalar_bytes: most_bytes,
+    }
+}
+
 fn yaml(text: &str) -> Result<Values, FrontMatterError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         merge_keys: MergeKeyPolicy::Error,
         with_snippet: false,
-        budget: serde_saphyr::budget! {
-            max_depth: 16,
-            max_nodes: 2_000,
-            max_events: 8_000,
-            max_aliases: 16,
-            max_anchors: 16,
-            max_documents: 1,
-            max_merge_keys: 0,
-            max_total_scalar_bytes: 2 * MOST,
-        },
+        budget: yaml_budget(2 * MOST),
     };
     type Raw = Option<BTreeMap<String, Spanned<Value>>>;
     let raw: Raw = serde_saphyr::from_str_with_options(text, options).map_err(|error| {

@@ -27,6 +27,7 @@ mod skills;
 
 pub use catalog::{Catalog, Folder, SkillJudge, SkillLayout};
 pub use expansion::{Situation, SkillPiece, expand};
+pub use front_matter::yaml_budget;
 pub use listing::{listing, one_line};
 pub use names::{is_name, split_rules};
 pub use shipped_skills::shipped;

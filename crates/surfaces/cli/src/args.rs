@@ -353,7 +353,7 @@ pub enum Format {
 pub enum PermissionMode {
     /// Run calls that only read inside the working directory; ask about everything else
     Default,
-    /// Also make file edits inside the working directory
+    /// Also change files inside the working directory, with the file tools or with rm, mv, cp and the like
     AcceptEdits,
     /// Run nothing that changes anything
     Plan,

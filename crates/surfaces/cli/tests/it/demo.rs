@@ -214,6 +214,22 @@ fn the_demo_of_agents_tells_its_story_and_it_is_true() {
     assert_eq!(both.code, Some(2), "{}", both.stderr);
 }
 
+/// The README shows a part of it, with remarks at the right. Its numbers depend on the machine.
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let part = readme.split("```\n").nth(1).unwrap();
+    let bare = Bare::new();
+    let ran = finish(bare.command(&["demo"]).spawn().unwrap());
+    let mut rest = ran.stdout.lines();
+    for line in part.lines() {
+        let line = line.split("          ").next().unwrap();
+        let line = if line.starts_with("tokens: ") { "tokens: " } else { line };
+        assert!(rest.any(|printed| printed.starts_with(line)), "{line}: {}", ran.stdout);
+    }
+}
+
 /// A story that is not true is not told to its end.
 #[test]
 fn what_did_not_happen_ends_the_demo_with_a_line() {
