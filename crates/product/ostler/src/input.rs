@@ -101,7 +101,7 @@ pub enum InputRefused {
     NotQueued,
     #[error("no price is known for {0}, so the budget cannot be kept with it")]
     NoPrice(String),
-    #[error("a turn runs; wait for its end, or interrupt it")]
+    #[error("a turn is running; wait for it to end, or interrupt it")]
     TurnRuns,
     #[error("no agent {0} is running")]
     NoSuchAgent(String),

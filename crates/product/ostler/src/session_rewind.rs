@@ -120,7 +120,7 @@ impl Session {
         })?;
         if let Some(seen) = seen {
             self.went_back(seen);
-            let text = format!("the conversation goes on as before turn {turn}");
+            let text = format!("the conversation continues from its state before turn {turn}");
             self.events().emit(Event::notice(Notice::Undo { text }));
         }
         Ok(undone)

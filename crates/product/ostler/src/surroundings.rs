@@ -58,10 +58,10 @@ fn is_plain(branch: &str) -> bool {
 fn permissions(mode: Mode) -> &'static str {
     match mode {
         Mode::Default => {
-            "calls that only read run; changes and other commands need the user's approval"
+            "calls that only read are allowed; changes and other commands need the user's approval"
         }
         Mode::AcceptEdits => {
-            "reading and editing files in these directories runs; other commands need the user's approval"
+            "reading and editing files in these directories is allowed; other commands need the user's approval"
         }
         Mode::Plan => "nothing may be changed: investigate, then present a plan",
         Mode::DontAsk => "only calls that are allowed run; the user is not asked",

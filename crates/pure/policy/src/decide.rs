@@ -357,9 +357,10 @@ pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) 
     }
     match refusal_of_default(access, workspace) {
         None if access.notes => Ruling::Allow(reason(By::Default, "it only saves a note")),
-        None if access.is_delegation() => {
-            Ruling::Allow(reason(By::Default, "each call of the agent is judged by itself"))
-        }
+        None if access.is_delegation() => Ruling::Allow(reason(
+            By::Default,
+            "each call that the agent makes is judged separately",
+        )),
         None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),
         Some(why) => Ruling::Open(reason(By::Default, why)),
     }

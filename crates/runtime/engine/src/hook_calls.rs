@@ -142,7 +142,7 @@ impl Scheduler {
 
     fn raise(&mut self, index: usize, why: String) {
         if self.agent.gate.mode() == Mode::DontAsk {
-            let why = format!("{why}, and this mode asks nobody");
+            let why = format!("{why}, and this mode does not ask");
             return self.refuse(index, Verdict::denied(by_hook(why)));
         }
         let Some(call) = self.calls.get_mut(index) else { return };

@@ -247,7 +247,7 @@ impl LaunchStage {
             LaunchStage::Directory => "entering its directory",
             LaunchStage::Limits => "setting its limits",
             LaunchStage::Exec => "executing the program",
-            LaunchStage::Sandbox => "putting on its sandbox",
+            LaunchStage::Sandbox => "applying its sandbox",
         }
     }
 }

@@ -30,9 +30,9 @@ pub struct AgentInput {
     prompt: String,
     /// Kind (default: general)
     subagent_type: Option<String>,
-    /// Another model than yours
+    /// Model to use instead of yours
     model: Option<String>,
-    /// Name of an agent that goes on
+    /// Name of an agent to resume
     resume: Option<String>,
     /// Do not wait for it; you are told when it ends
     run_in_background: Option<bool>,
@@ -50,7 +50,7 @@ impl AgentTool {
     fn kind(&self, input: &AgentInput) -> Result<String, String> {
         if let Some(agent) = &input.resume {
             let kind = self.agents.kind_of(agent);
-            return kind.ok_or_else(|| format!("You started no agent \"{agent}\"."));
+            return kind.ok_or_else(|| format!("You have not started an agent named \"{agent}\"."));
         }
         let Some(name) = &input.subagent_type else {
             return Ok(AgentKind::default().name().to_owned());

@@ -356,7 +356,7 @@ fn check(input: &BashInput) -> Result<(), ToolOutput> {
         return misuse("`command` is empty. Give a shell command.");
     }
     if input.command.contains('\0') {
-        return misuse("`command` contains a NUL character. Send it without.");
+        return misuse("`command` contains a NUL character. Remove it.");
     }
     if input.timeout == Some(0) {
         return misuse("`timeout` is in milliseconds and must be at least 1.");

@@ -52,18 +52,18 @@ pub struct GrepInput {
     kind: Option<String>,
     /// Names of files with a match (the default), the matching lines, or their number per file
     output_mode: Option<GrepMode>,
-    /// Lines of context after each match, with content
+    /// Lines of context after each match, in content mode
     #[serde(rename = "-A")]
     after: Option<u64>,
-    /// Lines of context before each match, with content
+    /// Lines of context before each match, in content mode
     #[serde(rename = "-B")]
     before: Option<u64>,
-    /// Lines of context on both sides, with content
+    /// Both -A and -B
     #[serde(rename = "-C")]
     both: Option<u64>,
     /// The same as -C
     context: Option<u64>,
-    /// Line numbers, with content; true if not given
+    /// Show line numbers in content mode; true if not given
     #[serde(rename = "-n")]
     numbers: Option<bool>,
     /// Ignore case
@@ -71,7 +71,7 @@ pub struct GrepInput {
     ignore_case: Option<bool>,
     /// A match may span lines, and . matches newlines
     multiline: Option<bool>,
-    /// Lines of output at most; 250 if not given, 0 for no limit
+    /// Maximum number of output lines; 250 if not given, 0 for no limit
     head_limit: Option<u64>,
     /// Lines of output to skip
     offset: Option<u64>,

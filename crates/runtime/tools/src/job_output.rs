@@ -241,7 +241,9 @@ fn bytes_of(file: &File, at: u64, most: u64) -> io::Result<Vec<u8>> {
 fn with_left_out(left: u64, text: String) -> String {
     match left {
         0 => text,
-        left => format!("[… {left} bytes left out; the file has more of them …]\n{text}"),
+        left => format!(
+            "[… {left} bytes left out; the output file contains more of the output …]\n{text}"
+        ),
     }
 }
 

@@ -34,7 +34,7 @@ pub struct MemoryInput {
     /// With add: what kind of note it is; fact if not given
     #[schemars(extend("enum" = ["fact", "decision", "preference", "how-to"]))]
     kind: Option<String>,
-    /// With add: whether it holds in this project (the default) or in all of the user's
+    /// With add: whether it applies to this project (the default) or to all of the user's projects
     #[schemars(extend("enum" = ["project", "user"]))]
     scope: Option<String>,
     /// With search: words or a question

@@ -233,7 +233,7 @@ fn show_image(
         ))
     };
     let too_large =
-        |length| refuse(format!("the image has {}, the limit is {}", size(length), size(IMAGE)));
+        |length| refuse(format!("the image is {}; the limit is {}", size(length), size(IMAGE)));
     if length > IMAGE {
         return Err(too_large(length));
     }

@@ -37,7 +37,7 @@ pub struct Recall {
 pub struct RecallInput {
     /// Words to look for; places with more of them come first
     query: Option<String>,
-    /// The name of a call whose whole input and result is wanted, e.g. as a note about something left out gives it
+    /// Id of a call, from a note about omitted text, to get its full input and result
     call: Option<String>,
     /// With call: how many characters to skip
     offset: Option<u64>,

@@ -87,7 +87,7 @@ fn revert(
         None => format!("Reverted {undone} of {name}: it did not exist before, so it was removed."),
     };
     if reverted.blocked {
-        text.push_str(" Not further: before that, the file was changed by something else.");
+        text.push_str(" Stopped there: before that, something else changed the file.");
     } else if reverted.undone < wanted {
         text.push_str(" There were no more.");
     } else if reverted.left > 0 {

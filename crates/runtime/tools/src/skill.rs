@@ -21,7 +21,7 @@ pub struct SkillTool {
 pub struct SkillInput {
     /// The skill's name
     skill: String,
-    /// Its arguments, as a person would type them behind the name
+    /// Its arguments, as a person would type them after the name
     args: Option<String>,
 }
 
@@ -64,7 +64,9 @@ impl BuiltIn for SkillTool {
         };
         // What was judged is what is used.
         if cx.judged.inward.as_ref() != Some(&inward) {
-            return ToolOutput::error("The skill changed while it was asked about. Call it again.");
+            return ToolOutput::error(
+                "The skill changed while its permission was being checked. Call it again.",
+            );
         }
         let text = self.skills.used(&skill, input.args.as_deref().unwrap_or_default()).await;
         let detail = json!({"success": true, "commandName": skill.name});

@@ -66,7 +66,7 @@ fn name(item: &QueuedItem) -> &'static str {
         InboundSource::Person => "a message from the user",
         InboundSource::Agent { .. } => "a message from another agent",
         InboundSource::Job { .. } => "a report from a background job",
-        InboundSource::Tools { .. } => "news of tools",
+        InboundSource::Tools { .. } => "a change in the available tools",
         InboundSource::Harness => "a notice",
     }
 }

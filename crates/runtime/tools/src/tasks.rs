@@ -21,11 +21,11 @@ pub struct TaskUpdate;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Create {
-    /// What is to be done, as an order: "Run the tests"
+    /// What is to be done, in the imperative: "Run the tests"
     subject: String,
-    /// What belongs to it and when it is done
+    /// What the task includes and when it counts as done
     description: String,
-    /// The subject while it is being done: "Running the tests"
+    /// The subject while in progress: "Running the tests"
     active_form: Option<String>,
     /// Anything else to be kept with it
     metadata: Option<Map<String, Value>>,
@@ -46,21 +46,21 @@ pub struct TaskListInput {}
 pub struct TaskChange {
     /// The task's id
     task_id: String,
-    /// New words for it
+    /// A new subject
     subject: Option<String>,
     /// A new description
     description: Option<String>,
-    /// New words while it is being done
+    /// A new form of it while in progress
     active_form: Option<String>,
-    /// "deleted" takes the task out of the plan
+    /// "deleted" removes the task from the plan
     status: Option<NewStatus>,
     /// Tasks that wait for this one, by id
     add_blocks: Option<Vec<String>>,
     /// Tasks that this one waits for, by id
     add_blocked_by: Option<Vec<String>>,
-    /// Who works on it; an empty text takes the owner away
+    /// Who works on it; an empty string removes the owner
     owner: Option<String>,
-    /// Keys to set; a null takes its key away
+    /// Keys to set; null removes a key
     metadata: Option<Map<String, Value>>,
 }
 

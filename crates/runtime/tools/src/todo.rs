@@ -24,11 +24,11 @@ pub struct TodoInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TodoItem {
-    /// What is to be done, as an order: "Run the tests"
+    /// What is to be done, in the imperative: "Run the tests"
     content: String,
-    /// How far it is
+    /// The status of the task
     status: TodoStatus,
-    /// The same while it is being done: "Running the tests"
+    /// The content while in progress: "Running the tests"
     active_form: Option<String>,
 }
 

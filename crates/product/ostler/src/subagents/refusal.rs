@@ -17,7 +17,7 @@ pub(super) enum AgentRefused {
     Closing,
     #[error("there is no kind of agent called \"{0}\"")]
     NoSuchKind(String),
-    #[error("this session started no agent \"{0}\"")]
+    #[error("this session has not started an agent named \"{0}\"")]
     NoSuchAgent(String),
     #[error("{0} is still running")]
     StillRunning(String),

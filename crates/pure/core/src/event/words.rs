@@ -35,7 +35,8 @@ pub fn notice(notice: &Notice) -> String {
             format!("The conversation was not summarized: {}.", not_compacted(why))
         }
         Notice::MoreInstructions => {
-            "more instruction files are not read; /context shows those that are".into()
+            "there are more problems with instruction files; /context shows the files that are used"
+                .into()
         }
         Notice::Skill { file, line, what } => {
             let text = format!("{}:{line}: {what}", file.display());

@@ -143,7 +143,7 @@ impl ScriptReader<'_> {
         self.note_word(start);
         if brace::may_expand(&value.list) {
             // Expanded first, it is no element with a key any more.
-            return Err(ambiguous("braces behind the key of an element"));
+            return Err(ambiguous("braces after the key of an element"));
         }
         Ok((Some(key), self.single(value, WordPlace::Value)))
     }

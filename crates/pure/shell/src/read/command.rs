@@ -77,7 +77,7 @@ impl ScriptReader<'_> {
             && command.assignments.is_empty()
             && word.bare().is_some_and(super::cursor::is_reserved)
         {
-            return Err(ambiguous("a reserved word behind a redirection"));
+            return Err(ambiguous("a reserved word after a redirection"));
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ impl<'a> ScriptReader<'a> {
             return Err(self.unexpected());
         }
         if !self.pending.is_empty() {
-            return Err(ambiguous("a here-document that ends behind its substitution"));
+            return Err(ambiguous("a here-document that ends after its substitution"));
         }
         if !waiting.is_empty() && self.slice(start, self.at).contains('\n') {
             return Err(ambiguous("a here-document around a substitution of several lines"));

@@ -89,7 +89,9 @@ impl ScriptReader<'_> {
                     ));
                 }
                 _ if is_meta(byte) && open == 0 => break,
-                b'\n' | b'#' if open > 0 => return Err(ambiguous("a pattern over lines")),
+                b'\n' | b'#' if open > 0 => {
+                    return Err(ambiguous("a pattern that spans several lines"));
+                }
                 _ if is_meta(byte) => self.bare(&mut list, 1),
                 _ => self.piece(&mut list)?,
             }

@@ -25,7 +25,7 @@ impl ScriptReader<'_> {
         }
         match brace::expand(&word.list) {
             brace::Expanded::Same => into.push(self.single(word, WordPlace::Pattern)),
-            brace::Expanded::Unclear => return Err(ambiguous("braces behind a variable")),
+            brace::Expanded::Unclear => return Err(ambiguous("braces after a variable")),
             brace::Expanded::Unknown(words) => {
                 self.made_words(words)?;
                 into.push(self.unknown_braces(word));

@@ -120,7 +120,7 @@ impl StepWalk {
                 continue;
             }
             let mut command = command.to_vec();
-            replace(&mut command, "{}", "each file that find finds");
+            replace(&mut command, "{}", "<each file that find finds>");
             let option = words.get(at).and_then(Word::literal).unwrap_or_default();
             self.apart(|walk| {
                 if option.ends_with("dir") {

@@ -19,7 +19,7 @@ pub(super) fn on(words: &[Word]) -> Vec<Caution> {
     let literal = |at: usize| words.get(at).and_then(Word::literal).unwrap_or_default();
     let mut found = Vec::new();
     for at in (1..words.len()).filter(|at| literal(*at).ends_with(".json")) {
-        found.push(caution(at, "a target of its own names a linker"));
+        found.push(caution(at, "a custom target file can name a linker"));
     }
     let log = |at: &usize| literal(*at).starts_with("--logfile");
     for at in (1..words.len()).filter(log) {

@@ -118,7 +118,7 @@ pub(super) fn cautions(name: &str, words: &[Word]) -> Vec<Caution> {
         let option = option.strip_prefix('-').unwrap_or(option);
         let option = option.split('=').next().unwrap_or(option);
         if NAMES.contains(&option) {
-            found.push(caution(at, format!("{text} makes {name} do more than usual")));
+            found.push(caution(at, format!("an allow rule covers {text} only if it names it")));
         }
     }
     found

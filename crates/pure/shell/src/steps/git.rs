@@ -191,7 +191,10 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
     match sub {
         "branch" | "tag" => {
             if let (Some((at, _)), false) = (operands.first(), parsed.has(&LISTS)) {
-                return Err(Miss::at(*at, "without --list it is a name to make"));
+                return Err(Miss::at(
+                    *at,
+                    "without --list, git would create a branch or tag with this name",
+                ));
             }
             literals(operands)?;
         }

@@ -316,8 +316,7 @@ impl StepWalk {
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {
-            let why =
-                "git is started in a way that cannot be kept from running what a repository names";
+            let why = "git is started in a way that does not let Ostler keep it from running programs that the repository's settings name";
             verdict.git = false;
             verdict.effect = Effect::Unknown(why.into());
             // A rule on git was not meant to let a repository choose what runs.

@@ -68,7 +68,7 @@ impl Shadows {
             };
             let mut concern = Concern::Other;
             let why = if self.functions.iter().any(|function| function == name) {
-                format!("{name} is a function of this text")
+                format!("{name} is a function that the command line defines")
             } else if let Some(why) = &self.everything {
                 format!("{name} may be a different program: {why}")
             } else if let Some(why) = &self.sourced {

@@ -181,7 +181,9 @@ impl Careful {
         });
         literals
             .filter(|(_, text)| self.is_careful(text))
-            .map(|(at, text)| caution(at, format!("{text} makes {name} do more than usual")))
+            .map(|(at, text)| {
+                caution(at, format!("an allow rule covers {text} only if it names it"))
+            })
             .collect()
     }
 

@@ -147,7 +147,7 @@ fn wrappers() {
         ("exec -la x ls", &["exec -la x ls = unknown !", "0> ls = reads ./"]),
         (
             "xargs --replace ls {}",
-            &["xargs --replace ls {} = unknown", "0> ls each word that xargs reads = unknown !"],
+            &["xargs --replace ls {} = unknown", "0> ls <each word that xargs reads> = unknown !"],
         ),
         ("command -v ls", &["command -v ls = reads"]),
         ("command -p ls", &["command -p ls = hands over", "0> ls = reads ./"]),
@@ -159,7 +159,7 @@ fn wrappers() {
             "find . -exec rm -r {} + -exec ls ';'",
             &[
                 "find . -exec rm -r {} + -exec ls ; = unknown ./ !2 !7",
-                "0> rm -r each file that find finds = unknown !",
+                "0> rm -r <each file that find finds> = unknown !",
                 "0> ls = reads ./",
             ],
         ),
@@ -171,7 +171,7 @@ fn wrappers() {
             "xargs -n 1 -I % mv % b",
             &[
                 "xargs -n 1 -I % mv % b = unknown",
-                "0> mv each word that xargs reads b = unknown w:b w:b(glob) !",
+                "0> mv <each word that xargs reads> b = unknown w:b w:b(glob) !",
             ],
         ),
         ("timeout 5 ls > out", &["timeout 5 ls = writes >:out", "0> ls = reads ./"]),

@@ -217,8 +217,8 @@ impl StepWalk {
             return;
         }
         match mark {
-            Some(mark) => replace(&mut inner, &mark, "each word that xargs reads"),
-            None => inner.push(from_outside("what xargs reads")),
+            Some(mark) => replace(&mut inner, &mark, "<each word that xargs reads>"),
+            None => inner.push(from_outside("<what xargs reads>")),
         }
         self.enter(index, &inner, redirects);
     }

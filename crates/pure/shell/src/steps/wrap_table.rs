@@ -42,7 +42,7 @@ const PLAIN: WrapperProgram = WrapperProgram {
 
 const AS_ANOTHER: Option<&str> = Some("it runs a command as another user");
 const ELSEWHERE: Option<&str> = Some("it runs a command in another environment");
-const TRACED: Option<&str> = Some("it runs a command and looks into it");
+const TRACED: Option<&str> = Some("it runs a command and traces it");
 const DETACHED: Option<&str> = Some("it runs a command outside this call");
 
 static WRAPPERS: &[WrapperProgram] = &[

@@ -50,12 +50,12 @@ impl fmt::Display for SandboxDenial {
             Layer::Seccomp => "seccomp",
             Layer::Bubblewrap => "bubblewrap",
         };
-        write!(f, "the sandbox ({layer}) refused ")?;
+        write!(f, "the sandbox ({layer}) blocked ")?;
         match &self.act {
-            DeniedAct::Write(path) => write!(f, "to write {}", path.display()),
-            DeniedAct::Read(path) => write!(f, "to read {}", path.display()),
-            DeniedAct::Network => write!(f, "the network"),
-            DeniedAct::Socket => write!(f, "a socket of another program"),
+            DeniedAct::Write(path) => write!(f, "writing to {}", path.display()),
+            DeniedAct::Read(path) => write!(f, "reading {}", path.display()),
+            DeniedAct::Network => write!(f, "network access"),
+            DeniedAct::Socket => write!(f, "access to another program's socket"),
             DeniedAct::Call => write!(f, "a system call"),
         }
     }

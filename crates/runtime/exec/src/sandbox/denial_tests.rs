@@ -202,5 +202,5 @@ fn the_last_refusal_counts_and_any_text_is_read() {
         let _ = hint(odd, &all);
     }
     let denied = denial_hint(text, ExitStatus::Code(1), &all).unwrap();
-    assert_eq!(denied.to_string(), "the sandbox (bubblewrap) refused to write /srv/b");
+    assert_eq!(denied.to_string(), "the sandbox (bubblewrap) blocked writing to /srv/b");
 }

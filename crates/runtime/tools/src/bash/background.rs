@@ -90,7 +90,7 @@ impl Bash {
         let names: Vec<&str> = new.iter().map(JobId::as_str).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "background job {} is running: files that it changes while another command runs count as changed by that command, also for undo",
+                "background job {} is running: files that it changes while another command runs count as changed by that command, and undo treats them that way",
                 names.join(", ")
             )
         })

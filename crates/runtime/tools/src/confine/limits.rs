@@ -107,7 +107,7 @@ fn hint(
     if let Some(limit) = limits.file_size
         && (is_signal("XFSZ") || tells(&["File too large", "EFBIG"]))
     {
-        return said(format!("a file can have at most {}", size(limit)), "fileSize");
+        return said(format!("a file can be at most {}", size(limit)), "fileSize");
     }
     if let Some(limit) = limits.tasks
         && (finished.exceeded == Some(Exceeded::TasksRefused)

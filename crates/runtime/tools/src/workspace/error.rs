@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub enum FileError {
     #[error("The path is empty. Name a file or directory.")]
     Empty,
-    #[error("The path contains a NUL character. Send it without.")]
+    #[error("The path contains a NUL character. Remove it.")]
     Nul,
     #[error("The path is too long: {0} bytes; the limit is 4095.")]
     TooLong(usize),
@@ -30,7 +30,7 @@ pub enum FileError {
     #[error("Permission denied: this user may not {doing} {}.", show(path))]
     Denied { doing: &'static str, path: PathBuf },
     #[error(
-        "{} has {}; this tool handles files up to {}. Use Bash for it.",
+        "{} is {}; this tool handles files up to {}. Use Bash for it.",
         show(path), size(*holds), size(*limit)
     )]
     TooLarge { path: PathBuf, holds: u64, limit: u64 },

@@ -41,7 +41,7 @@ pub fn resolve(door: &Door, cwd: &Path, text: &str) -> Result<PathBuf, FileError
     if says_folder && walk.missing {
         return Err(FileError::Missing {
             path: walk.out,
-            hint: ", and its name ends like a directory's.".into(),
+            hint: ", and the path ends with a slash, so it can only be a directory.".into(),
         });
     }
     if says_folder && !door.look(&walk.out).is_ok_and(|sight| sight.is_folder()) {

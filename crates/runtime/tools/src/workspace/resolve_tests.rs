@@ -84,7 +84,7 @@ fn what_cannot_be_resolved_says_why() {
         ("a/", "is not a directory"),
         ("a/.", "is not a directory"),
         ("a/..", "is not a directory"),
-        ("new/", "ends like a directory's"),
+        ("new/", "ends with a slash"),
         ("nosuch/../a", "`..` leads nowhere"),
         ("circle1", "too many links"),
         ("circle1/x", "too many links"),

@@ -251,7 +251,7 @@ async fn places_that_cannot_be_written_are_refused_clearly() {
         (".", "is a directory"),
         (desk.root.to_str().unwrap(), "is a directory"),
         ("f/x", "is not a directory"),
-        ("new/", "ends like a directory's"),
+        ("new/", "ends with a slash"),
         ("", "is empty"),
         ("a.txt\0.png", "NUL"),
         ("/dev/null", "is a device"),
@@ -358,7 +358,7 @@ async fn a_file_too_large_to_keep_is_not_changed() {
     let desk = desk();
     let path = desk.write("huge", "");
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(20 << 20).unwrap();
-    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "has 20.0 MB");
+    has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "is 20.0 MB");
 }
 
 #[tokio::test]

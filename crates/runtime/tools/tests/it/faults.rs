@@ -240,7 +240,7 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         "[line cut]",
     );
     // It cannot be edited, so it is not remembered either.
-    has(&in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await, "has 10.0 GB");
+    has(&in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await, "is 10.0 GB");
     has(&in_time(&desk, "Grep", json!({"pattern": "text", "path": "hole"})).await, "No matches");
 }
 

@@ -107,7 +107,7 @@ async fn images_are_shown_if_a_provider_takes_them() {
     desk.write("wide.png", png(8_001, 20, 100));
     has(&desk.err("Read", json!({"file_path": "wide.png"})).await, "8001 × 20 pixels");
     desk.write("heavy.png", png(10, 20, 3_932_161));
-    has(&desk.err("Read", json!({"file_path": "heavy.png"})).await, "has 3.8 MB");
+    has(&desk.err("Read", json!({"file_path": "heavy.png"})).await, "is 3.8 MB");
     desk.write("just.png", png(8_000, 8_000, 3_932_160));
     assert!(!desk.call("Read", json!({"file_path": "just.png"})).await.is_error);
 }

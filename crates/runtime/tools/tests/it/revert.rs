@@ -120,7 +120,7 @@ async fn changed_since_is_refused_with_a_note() {
     write(&desk, "c").await;
     let text = revert(&desk, 3).await;
     has(&text, "Reverted 1 change of f");
-    has(&text, "Not further: before that, the file was changed by something else.");
+    has(&text, "Stopped there: before that, something else changed the file.");
     assert_eq!(desk.read("f"), "theirs");
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
-    /// Also show agents that have ended, and the newest of the sessions that have ended
+    /// Also show agents that have ended, and the 10 newest sessions, even if they have ended
     #[arg(long)]
     pub all: bool,
     /// Print one JSON object; with --watch, one per line

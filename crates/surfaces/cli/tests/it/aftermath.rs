@@ -143,7 +143,7 @@ fn a_command_that_uses_too_much_is_stopped_and_it_is_told() {
 
     let world = World::new(bash("cat /dev/zero > endless"));
     go(&world, &["--settings", &settings]);
-    assert!(told(&world).contains("a file can have at most 1 MB"), "{}", told(&world));
+    assert!(told(&world).contains("a file can be at most 1 MB"), "{}", told(&world));
     assert_eq!(world.project().join("endless").metadata().unwrap().len(), 1 << 20);
 
     let world = World::new(Script::new());

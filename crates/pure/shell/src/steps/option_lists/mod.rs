@@ -218,7 +218,7 @@ impl OptionReading<'_> {
     }
 
     fn caution(&mut self, at: usize, text: &str) {
-        let why = format!("{text} makes {} do more than usual", self.name);
+        let why = format!("an allow rule covers {text} only if it names it");
         self.found.push(caution(at, why));
     }
 

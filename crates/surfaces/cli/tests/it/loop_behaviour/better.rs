@@ -36,8 +36,8 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
         &[],
     ),
     (
-        "Only a rejected request triggers compaction, and a second rejection is fatal.",
-        "Ostler compacts before a request is rejected. A rejection triggers one summary, and if that fails, it is built from the messages.",
+        "Unless a window is configured, only a rejected request triggers compaction, and the run fails if that summary fails.",
+        "Ostler compacts before a request is rejected. A rejection triggers one summary; if the model returns none, Ostler builds one from the messages.",
         &["ac_180k", "ac1m_990k", "reactive_summary_tool", "compact_ptl"],
     ),
     (

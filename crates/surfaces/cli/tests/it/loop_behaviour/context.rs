@@ -14,7 +14,7 @@ const IN_PIECES: &str =
 const LAST_PROMPT: &str = "The last prompt is kept word for word as well.";
 const NEWEST: &str =
     "The newest six messages are kept word for word, however large the reported overflow is.";
-const FILES_KEPT: &str = "The newest six messages are kept word for word, including the files they read; the others of the last five files are sent again.";
+const FILES_KEPT: &str = "The newest six messages are kept word for word, including the files they read; of the last five files, the rest are sent again.";
 
 pub fn rows() -> Vec<Row> {
     [refused(), full(), asked_for(), blocked()].into_iter().flatten().collect()

@@ -55,7 +55,7 @@ fn before_a_call() -> Vec<Row> {
         hooked(name, says, settings, one_call())
             .look(whether_it_ran)
             .claude(Requests::Unsaid, "the call did not run", 0)
-            .because("exit code 4 says that a call was refused")
+            .because("exit code 4 says that every call was denied")
     };
     let no_verdict = |name, says, settings| {
         hooked(name, says, settings, one_call())
@@ -236,7 +236,7 @@ fn at_both_ends() -> Vec<Row> {
             answers(),
         )
         .claude(9, "", 0)
-        .because("a turn that a hook did not let end is no success"),
+        .because("a turn that a hook kept from ending is not a success"),
         hooked(
             "hk_stop_continue_false",
             "text; a Stop hook says `continue: false`",
@@ -245,7 +245,7 @@ fn at_both_ends() -> Vec<Row> {
         )
         .look(|_, ran| ran.terminal())
         .claude(Requests::Unsaid, "stop_hook_prevented", 0)
-        .because("exit code 1 says that a hook ended the turn"),
+        .because("exit code 1 says that a Stop hook ended the turn"),
     ]
 }
 

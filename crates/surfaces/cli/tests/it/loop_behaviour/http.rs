@@ -13,7 +13,7 @@ const PNG: &[u8] = &[
 const NOTHING_TO_GAIN: &str = "There is nothing a summary could leave out: only a single prompt, or calls with hardly any output.";
 const STAYS: &str = "A rejected credential stays rejected: a retry only delays the error message.";
 const NO_PLAIN: &str =
-    "The model does not exist, and a request without streaming does not change that.";
+    "The model does not exist. Claude Code retries without streaming, which cannot change that.";
 
 pub fn rows() -> Vec<Row> {
     [invalid(), refused(), passing(), fallback()].into_iter().flatten().collect()
@@ -48,9 +48,9 @@ fn invalid() -> Vec<Row> {
             .look(|world, ran| {
                 let limits: Vec<_> = world.server.requests().iter().map(|r| r.json()["max_tokens"].as_u64()).collect();
                 let fits = limits == [Some(8_000), Some(200_000 - 196_000 - 1_000)];
-                format!("{}, {}", if fits { "then what fits, minus 1000" } else { "then another limit" }, said(ran))
+                format!("{}, {}", if fits { "max_tokens lowered to what fits, minus 1000" } else { "then another limit" }, said(ran))
             })
-            .claude(2, "then what fits, minus 1000, silently", 0)
+            .claude(2, "max_tokens lowered to what fits, minus 1000, silently", 0)
             .because("A notice reports every change to a request."),
         Row::new("err400_think_sig", "thinking and a call, 400 about the signature, text", thinking.answer(bad("messages.1.content.0: Invalid `signature` in `thinking` block")).answer(text("done")))
             .look(|world, _| thinking_sent(world, 2))
@@ -114,7 +114,7 @@ fn refused() -> Vec<Row> {
             .because(NOTHING_TO_GAIN),
         Row::new(
             "err413_many",
-            "4 calls, 413, then what a summary needs",
+            "4 calls, 413, then text, always (so a summary would succeed)",
             many.status(413).answer(text("done")).forever(),
         )
         .claude(7, "", 0)
