@@ -1,6 +1,7 @@
 //! Drives a session: polling it runs turn after turn, dropping it cancels everything the running turn owns.
 
 use crate::input::Prompt;
+use crate::quiet::Quiet;
 use crate::session::{Session, Work};
 use crate::skills::Expanded;
 use crate::slow_calls::SlowCalls;
@@ -23,8 +24,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Driver {
     session: Session,
     stage: Stage,
-    /// Ends when there is nothing left to do, instead of waiting for more.
-    until_idle: bool,
+    until: Until,
+}
+
+/// When a driver ends, apart from the end of its session.
+pub(crate) enum Until {
+    /// It waits for more to do.
+    Closed,
+    /// When there is nothing left to do.
+    Idle,
+    /// When background jobs will not start a turn soon either.
+    Quiet(Quiet),
 }
 
 enum Stage {
@@ -46,8 +56,16 @@ enum Stage {
 }
 
 impl Driver {
-    pub(crate) fn new(session: Session, until_idle: bool) -> Self {
-        Driver { session, stage: Stage::Idle, until_idle }
+    pub(crate) fn new(session: Session, until: Until) -> Self {
+        Driver { session, stage: Stage::Idle, until }
+    }
+
+    /// When nothing is left to do, it waits for background jobs: this long for the end of a command, and for agents until
+    /// they end. Each end that the model is told about is a turn.
+    #[must_use]
+    pub fn until_quiet(mut self, patience: Duration) -> Self {
+        self.until = Until::Quiet(Quiet::new(patience));
+        self
     }
 
     /// Begins with the turn that the log ends in.
@@ -146,6 +164,9 @@ impl Driver {
         }
         self.session.events().emit(finished);
         self.stage = Stage::Idle;
+        if let Until::Quiet(quiet) = &mut self.until {
+            quiet.restart();
+        }
     }
 }
 
@@ -185,8 +206,16 @@ impl Stream for Driver {
                     if this.session.is_closed() {
                         return Poll::Ready(None);
                     }
-                    if !this.begin_next() {
-                        return if this.until_idle { Poll::Ready(None) } else { Poll::Pending };
+                    if this.begin_next() {
+                        continue;
+                    }
+                    match &mut this.until {
+                        Until::Closed => return Poll::Pending,
+                        Until::Idle => return Poll::Ready(None),
+                        Until::Quiet(quiet) => {
+                            ready!(quiet.poll(&this.session, cx));
+                            return Poll::Ready(None);
+                        }
                     }
                 }
                 Stage::Expanding { expanding, inbound } => {

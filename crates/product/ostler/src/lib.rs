@@ -71,6 +71,7 @@ mod plain_threads;
 mod prompt_front;
 mod questions;
 mod queue;
+mod quiet;
 mod read_judge;
 mod report;
 mod ring;

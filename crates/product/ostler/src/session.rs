@@ -1,6 +1,6 @@
 //! A session: one durable conversation that any number of surfaces can drive and watch.
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Until};
 use crate::error::Error;
 use crate::host::Host;
 use crate::input::{Input, InputReceipt, InputRefused, Prompt};
@@ -228,7 +228,7 @@ impl Session {
     /// # Errors
     /// If somebody drives it already.
     pub fn drive(&self) -> Result<Driver, Error> {
-        self.driver(false)
+        self.driver(Until::Closed)
     }
 
     /// Sends a prompt and drives the session until nothing is left to do.
@@ -266,20 +266,20 @@ impl Session {
     /// # Errors
     /// If somebody drives the session already.
     pub fn resume_turn(&self) -> Result<Driver, Error> {
-        let mut driver = self.driver(true)?;
+        let mut driver = self.driver(Until::Idle)?;
         driver.resume();
         Ok(driver)
     }
 
     fn work(&self, input: Input) -> Result<Driver, Error> {
-        let driver = self.driver(true)?;
+        let driver = self.driver(Until::Idle)?;
         self.send(input).map_err(|refused| Error::Input(refused.to_string()))?;
         Ok(driver)
     }
 
-    pub(crate) fn driver(&self, until_idle: bool) -> Result<Driver, Error> {
+    pub(crate) fn driver(&self, until: Until) -> Result<Driver, Error> {
         match self.shared.events.begin_driving() {
-            true => Ok(Driver::new(self.clone(), until_idle)),
+            true => Ok(Driver::new(self.clone(), until)),
             false => Err(Error::AlreadyDriven),
         }
     }

@@ -1,6 +1,6 @@
 //! A session and its background jobs.
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Until};
 use crate::error::Error;
 use crate::input::{InputReceipt, InputRefused, Prompt};
 use crate::jobs::JobTable;
@@ -54,7 +54,7 @@ impl Session {
     /// # Errors
     /// If somebody drives it already.
     pub fn run_reports(&self) -> Result<Driver, Error> {
-        self.driver(true)
+        self.driver(Until::Idle)
     }
 
     /// Takes the next work from the queue, if something may start.

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod cost;
+mod format;
 pub mod json;
 pub mod model_log;
 pub mod paint;
@@ -15,6 +16,8 @@ pub mod visible;
 
 use anyhow::Result;
 use ostler::Envelope;
+
+pub use format::of_run;
 
 /// Takes everything a session says.
 pub trait Output {
