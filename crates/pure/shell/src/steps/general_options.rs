@@ -107,7 +107,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// `words` begin with the program.
-pub(super) fn cautions(name: &str, words: &[Word]) -> Vec<Caution> {
+pub(super) fn cautions(words: &[Word]) -> Vec<Caution> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.literal() else { continue };

@@ -143,9 +143,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> StepVerdict {
             verdict.cautions.extend(cautions);
             verdict.touches.extend(written);
         }
-        (None, Some(entry)) => verdict.cautions.extend(entry.cautions(words, 1, name)),
+        (None, Some(entry)) => verdict.cautions.extend(entry.cautions(words, 1)),
         (None, None) if interpreter => {}
-        (None, None) => verdict.cautions.extend(general_options::cautions(name, words)),
+        (None, None) => verdict.cautions.extend(general_options::cautions(words)),
     }
     verdict.touches.extend(writers::guess(name, words.get(1..).unwrap_or_default()));
     match name {
@@ -174,7 +174,7 @@ pub(super) fn git(words: &[Word]) -> StepVerdict {
 }
 
 impl Careful {
-    fn cautions(&self, words: &[Word], from: usize, name: &str) -> Vec<Caution> {
+    fn cautions(&self, words: &[Word], from: usize) -> Vec<Caution> {
         let literals = words.iter().enumerate().skip(from).map_while(|(at, word)| {
             let text = word.literal().unwrap_or_default();
             (text != "--").then_some((at, text))

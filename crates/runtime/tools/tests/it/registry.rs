@@ -150,7 +150,10 @@ async fn an_agent_is_known_by_two_names_and_a_third_is_refused() {
     let resume = |id: &str| json!({"description": "d", "prompt": "p", "resume": id});
     let access = desk.access("Agent", resume("explorer-1")).unwrap();
     assert_eq!(access.delegates, ["explorer", "Explore"], "rules on its kind hold again");
-    super::support::has(&desk.err("Agent", resume("x")).await, "You have not started an agent named \"x\"");
+    super::support::has(
+        &desk.err("Agent", resume("x")).await,
+        "You have not started an agent named \"x\"",
+    );
 }
 
 #[tokio::test]
