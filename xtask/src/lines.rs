@@ -7,6 +7,12 @@ const SOFT_FILE: usize = 300;
 const HARD_FILE: usize = 500;
 const FUNCTION: usize = 60;
 const TESTKIT: usize = 2_000;
+/// What a surface decides by itself; everything else belongs into the library, for all surfaces.
+const SURFACE: usize = 150;
+const SURFACES: [&str; 2] = [
+    "crates/surfaces/cli/src/commands/headless.rs",
+    "crates/surfaces/cli/src/commands/repl.rs",
+];
 
 /// What may stand only in certain places: the words, where they may stand, and why.
 const FENCES: &[(&[&str], &[&str], &str)] = &[
@@ -42,11 +48,23 @@ pub fn check(source: &Source, report: &mut Report) {
     } else if length > SOFT_FILE && !source.is_test() {
         report.warnings.push(format!("{}: {length} lines", source.path));
     }
+    let code = source.own().filter(|(_, line)| is_logic(line)).count();
+    if SURFACES.contains(&source.path.as_str()) && code >= SURFACE {
+        report.errors.push(format!(
+            "{}: {code} lines of code, fewer than {SURFACE} allowed: surfaces stay thin",
+            source.path
+        ));
+    }
     // A test may be one long table.
     if !source.is_test() {
         functions(source, report);
         fences(source, report);
     }
+}
+
+fn is_logic(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !["//", "use ", "mod ", "#["].iter().any(|start| line.starts_with(start))
 }
 
 fn fences(source: &Source, report: &mut Report) {

@@ -65,6 +65,14 @@ impl LineOutput {
         })
     }
 
+    /// Shows what is waited for, while nothing else is shown.
+    pub async fn wait(&self) {
+        loop {
+            self.waiting.tick().await;
+            self.waiting.draw(self.screen.room());
+        }
+    }
+
     /// What an agent does is a line now and then.
     pub fn envelope(&mut self, envelope: &Envelope) -> Result<()> {
         if envelope.agent.is_root() {

@@ -4,7 +4,7 @@ use super::lines::Lines;
 use super::signals::Signals;
 use super::{answer, question};
 use crate::exit::Code;
-use crate::output::{say, write};
+use crate::output::{printer, say, write};
 use anyhow::Result;
 use futures_util::StreamExt;
 use ostler::{Driver, Envelope, Event, Question, QuestionId, Reply, Session};
@@ -21,8 +21,21 @@ pub struct Typing {
     pub lines: Lines,
     /// What the session said while a line was being typed.
     held: VecDeque<Arc<Envelope>>,
+    /// Questions that were asked before the turn began.
+    pub asked: VecDeque<Question>,
     /// The last question that was answered here.
-    pub answered: Option<QuestionId>,
+    answered: Option<QuestionId>,
+    /// Ctrl+C came, and nothing was entered since: the next one leaves.
+    pub interrupted: bool,
+}
+
+/// What happens next in a turn.
+pub enum Happened {
+    Event(Option<Arc<Envelope>>),
+    Asked(Box<Question>),
+    Signal(Code),
+    /// Somebody begins to type.
+    Key,
 }
 
 /// How waiting for a line ended.
@@ -46,12 +59,40 @@ pub enum Answer {
 
 impl Typing {
     pub fn new(lines: Lines) -> Self {
-        Typing { lines, held: VecDeque::new(), answered: None }
+        let (held, asked) = (VecDeque::new(), VecDeque::new());
+        Typing { lines, held, asked, answered: None, interrupted: false }
     }
 
-    /// To be shown before what the session says next.
-    pub fn held(&mut self) -> Option<Arc<Envelope>> {
-        self.held.pop_front()
+    /// Whether the session continues after this Ctrl+C: it is the first one, or it only threw away what was typed.
+    pub fn stays(&mut self) -> bool {
+        let is_first = !std::mem::replace(&mut self.interrupted, true);
+        let stays = is_first || self.lines.gave_up_text();
+        if stays {
+            self.lines.forget();
+        }
+        stays
+    }
+
+    /// While a turn is stopping, nothing can be typed.
+    pub async fn next(
+        &mut self,
+        driver: &mut Driver,
+        signals: &mut Signals,
+        is_stopping: bool,
+    ) -> Result<Happened> {
+        if let Some(question) = self.asked.pop_front() {
+            return Ok(Happened::Asked(Box::new(question)));
+        }
+        // What was held back comes before what the session says next.
+        if let Some(envelope) = self.held.pop_front() {
+            return Ok(Happened::Event(Some(envelope)));
+        }
+        Ok(tokio::select! {
+            biased;
+            caught = signals.next() => Happened::Signal(caught),
+            envelope = printer::paced(driver, is_stopping) => Happened::Event(envelope?),
+            () = self.lines.key_typed(), if !is_stopping => Happened::Key,
+        })
     }
 
     /// Reads a prompt while no turn runs. The end of a job comes first, unless somebody is typing.
@@ -90,6 +131,9 @@ impl Typing {
         driver: &mut Driver,
         signals: &mut Signals,
     ) -> Result<Answer> {
+        if self.answered.as_ref() == Some(&question.id) {
+            return Ok(Answer::Over);
+        }
         self.lines.forget();
         let is_offered = !question.decision.offer.is_empty();
         let mut shown = question::text(question);
@@ -104,7 +148,10 @@ impl Typing {
                 say("")?;
             }
             match answer::reply(answer.as_deref(), is_offered) {
-                Some(reply) => return Ok(Answer::Reply(reply)),
+                Some(reply) => {
+                    self.answered = Some(question.id.clone());
+                    return Ok(Answer::Reply(reply));
+                }
                 None => shown = question::no_project(),
             }
         }

@@ -35,6 +35,10 @@ pub fn say(text: &str) -> Result<()> {
     write(&format!("{text}\n"))
 }
 
+pub fn say_lines(lines: &[String]) -> Result<()> {
+    lines.iter().try_for_each(|line| say(line))
+}
+
 pub fn write(text: &str) -> Result<()> {
     Ok(printer::print(text)?)
 }

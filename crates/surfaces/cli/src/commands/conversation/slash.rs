@@ -51,8 +51,6 @@ pub enum Effect {
     /// Another session took the place of this one.
     Switched,
     Leave,
-    /// It is not a command but a prompt.
-    Prompt,
 }
 
 impl From<&str> for Effect {
@@ -65,6 +63,7 @@ impl Conversation<'_> {
     pub async fn command(&mut self, line: &str) -> Result<Effect> {
         let (command, rest) = split(line);
         Ok(match command {
+            "" => Effect::Lines(Vec::new()),
             "/quit" | "/exit" => Effect::Leave,
             "/clear" | "/new" => self.switch(SessionChoice::New, "clear").await?,
             "/resume" => self.resume(rest).await?,
@@ -85,7 +84,7 @@ impl Conversation<'_> {
             "/continue" => "The last turn is finished; there is nothing to continue.".into(),
             _ => match self.at_once(command, rest).await? {
                 Some(lines) => Effect::Lines(lines),
-                None => Effect::Prompt,
+                None => Effect::Turn(self.session.ask(Prompt::typed(line))?),
             },
         })
     }
