@@ -9,10 +9,8 @@ const FUNCTION: usize = 60;
 const TESTKIT: usize = 2_000;
 /// What a surface decides by itself; everything else belongs into the library, for all surfaces.
 const SURFACE: usize = 150;
-const SURFACES: [&str; 2] = [
-    "crates/surfaces/cli/src/commands/headless.rs",
-    "crates/surfaces/cli/src/commands/repl.rs",
-];
+const SURFACES: [&str; 2] =
+    ["crates/surfaces/cli/src/commands/headless.rs", "crates/surfaces/cli/src/commands/repl.rs"];
 
 /// What may stand only in certain places: the words, where they may stand, and why.
 const FENCES: &[(&[&str], &[&str], &str)] = &[

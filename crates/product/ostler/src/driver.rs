@@ -1,7 +1,7 @@
 //! Drives a session: polling it runs turn after turn, dropping it cancels everything the running turn owns.
 
 use crate::input::Prompt;
-use crate::quiet::Quiet;
+use crate::patience::Patience;
 use crate::session::{Session, Work};
 use crate::skills::Expanded;
 use crate::slow_calls::SlowCalls;
@@ -34,7 +34,7 @@ pub(crate) enum Until {
     /// When there is nothing left to do.
     Idle,
     /// When background jobs will not start a turn soon either.
-    Quiet(Quiet),
+    Quiet(Patience),
 }
 
 enum Stage {
@@ -64,7 +64,7 @@ impl Driver {
     /// they end. Each end that the model is told about is a turn.
     #[must_use]
     pub fn until_quiet(mut self, patience: Duration) -> Self {
-        self.until = Until::Quiet(Quiet::new(patience));
+        self.until = Until::Quiet(Patience::new(patience));
         self
     }
 

@@ -125,23 +125,25 @@ async fn turns(
         match &envelope.event {
             // Nothing was done: a script must see that.
             Event::PromptRefused { why } => return output.local(why).map(|()| Code::Usage),
-            Event::Notice { .. } if !has_begun => exit::warn_of(&envelope.event),
-            event => {
-                has_begun = true;
-                output.event(&envelope)?;
-                match event {
-                    Event::TurnStarted { .. } if envelope.agent.is_root() => is_running = true,
-                    Event::Finished(finished) if envelope.agent.is_root() => {
-                        let code = code(finished, stopped_by);
-                        (is_running, turns) = (false, turns + 1);
-                        if code != Code::Done || turns > MOST_REPORTS {
-                            return Ok(code);
-                        }
-                        last = Some(code);
-                    }
-                    _ => {}
-                }
+            Event::Notice { .. } if !has_begun => {
+                exit::warn_of(&envelope.event);
+                continue;
             }
+            _ => output.event(&envelope)?,
+        }
+        has_begun = true;
+        match &envelope.event {
+            _ if !envelope.agent.is_root() => {}
+            Event::TurnStarted { .. } => is_running = true,
+            Event::Finished(finished) => {
+                let code = code(finished, stopped_by);
+                (is_running, turns) = (false, turns + 1);
+                if code != Code::Done || turns > MOST_REPORTS {
+                    return Ok(code);
+                }
+                last = Some(code);
+            }
+            _ => {}
         }
     }
 }

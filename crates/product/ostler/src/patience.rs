@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
 
-pub(crate) struct Quiet {
+pub(crate) struct Patience {
     patience: Duration,
     /// Runs while the driver has nothing to do.
     timer: Option<Pin<Box<Sleep>>>,
@@ -14,9 +14,9 @@ pub(crate) struct Quiet {
     had_agents: bool,
 }
 
-impl Quiet {
+impl Patience {
     pub(crate) fn new(patience: Duration) -> Self {
-        Quiet { patience, timer: None, had_agents: false }
+        Patience { patience, timer: None, had_agents: false }
     }
 
     /// A turn has ended.
