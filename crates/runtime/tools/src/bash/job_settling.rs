@@ -21,15 +21,22 @@ pub(super) struct JobSettling {
     pub(super) output: Arc<Mutex<JobOutput>>,
 }
 
+/// A job that has ended, and nothing is left to do for it.
+pub(super) struct SettledJob {
+    pub(super) end: JobEnd,
+    /// Repositories have to be looked for again.
+    pub(super) has_news: bool,
+}
+
 impl JobSettling {
-    /// True with it: repositories have to be looked for again. It looks at files, so it blocks.
+    /// It looks at files, so it blocks.
     pub(super) fn end(
         mut self,
         finished: Result<CommandReport, ExecError>,
         shown: impl Fn(&Path) -> String,
-    ) -> (JobEnd, bool) {
+    ) -> SettledJob {
         let mut notes = self.held.settle(shown);
-        let found = self.late.take().map(|late| late.run(None)).unwrap_or_default();
+        let found = self.late.take().map(|late| late.run(None).lines).unwrap_or_default();
         let has_news = !found.is_empty();
         notes.extend(found);
         let end = match finished {
@@ -40,7 +47,7 @@ impl JobSettling {
                 JobEnd { notes, ..JobEnd::new(JobStatus::Failed, words) }
             }
         };
-        (end, has_news)
+        SettledJob { end, has_news }
     }
 
     fn ended(&self, mut finished: CommandReport, mut notes: Vec<String>) -> JobEnd {

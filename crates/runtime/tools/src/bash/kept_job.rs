@@ -2,7 +2,7 @@
 
 use super::background::{answer, job_limit, record};
 use super::execution::{Execution, HandedOver, LIMITS};
-use super::job_settling::JobSettling;
+use super::job_settling::{JobSettling, SettledJob};
 use super::{Bash, BegunCommand, about_command};
 use crate::JobOutput;
 use crate::confine::{KeptConfinement, KeptTemp};
@@ -74,14 +74,6 @@ impl Bash {
         };
         kept.told(ToolOutput { notices, ..output })
     }
-
-    /// A keeper does not say when its job made a repository, so they are looked for again.
-    pub(super) fn look_again_after_kept_jobs(&self) {
-        let jobs = self.jobs.as_ref().map(|jobs| jobs.list()).unwrap_or_default();
-        if jobs.iter().any(|job| job.record.kept) {
-            self.confinement.forget_repositories();
-        }
-    }
 }
 
 /// A job that this process runs as its keeper.
@@ -130,7 +122,7 @@ impl KeptJob {
         let finished = waiting.await;
         let settle = move || {
             let shown = |path: &Path| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
-            let (end, _) = settling.end(finished, shown);
+            let SettledJob { end, .. } = settling.end(finished, shown);
             drop(temp);
             end
         };
