@@ -25,7 +25,7 @@ use environment::CommandEnvironment;
 pub use environment::{CommandVariables, may_set_variable};
 use execution::Execution;
 use group::KeptFolders;
-pub use kept_job::KeptJob;
+pub use kept_job::{KeptJob, OwedInspection};
 use ostler_core::event::Notice;
 use ostler_core::ids::JobId;
 use ostler_core::message::ResultPart;

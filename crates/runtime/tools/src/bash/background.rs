@@ -172,6 +172,7 @@ pub(super) fn record(
         output: Some(place.output.clone()),
         at: place.at,
         limit_ms: u64::try_from(limit.as_millis()).ok(),
+        command: Some(input.command.clone()),
         kept: false,
     }
 }
@@ -222,7 +223,7 @@ async fn run_to_end(
 ) {
     let finished = waiting.await;
     let settle = move || {
-        let SettledJob { end, has_news } = settling.end(finished, |path| files.name(path));
+        let SettledJob { end, has_news, .. } = settling.end(finished, |path| files.name(path));
         if has_news {
             confinement.forget_repositories();
         }

@@ -26,6 +26,8 @@ pub(super) struct SettledJob {
     pub(super) end: JobEnd,
     /// Repositories have to be looked for again.
     pub(super) has_news: bool,
+    /// Everything that it left was looked at.
+    pub(super) is_inspected: bool,
 }
 
 impl JobSettling {
@@ -36,18 +38,22 @@ impl JobSettling {
         shown: impl Fn(&Path) -> String,
     ) -> SettledJob {
         let mut notes = self.held.settle(shown);
-        let found = self.late.take().map(|late| late.run(None).lines).unwrap_or_default();
+        let inspected = self.late.take().map(|late| late.run(None));
+        let is_inspected =
+            inspected.as_ref().is_none_or(|inspected| inspected.unfinished.is_none());
+        let found = inspected.map(|inspected| inspected.lines).unwrap_or_default();
         let has_news = !found.is_empty();
         notes.extend(found);
         let end = match finished {
             Ok(finished) => self.ended(finished, notes),
             Err(ExecError::Closed) => JobEnd { notes, ..JobEnd::closed() },
+            Err(ExecError::SupervisorLost) => JobEnd { notes, ..JobEnd::lost() },
             Err(error) => {
                 let words = format!("failed: {error}");
                 JobEnd { notes, ..JobEnd::new(JobStatus::Failed, words) }
             }
         };
-        SettledJob { end, has_news }
+        SettledJob { end, has_news, is_inspected }
     }
 
     fn ended(&self, mut finished: CommandReport, mut notes: Vec<String>) -> JobEnd {

@@ -32,8 +32,15 @@ impl Bash {
     }
 
     fn finish_owed(&self, terms: Terms<'_>) -> Result<(), String> {
-        self.undo.remember(self.confinement.finish_inspections(terms)?);
-        Ok(())
+        let found = self.confinement.finish_inspections(terms)?;
+        self.undo.remember(found);
+        match &self.jobs {
+            Some(jobs) if !self.confinement.is_bounded(terms) => {
+                self.undo.remember(jobs.finish_inspections()?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A keeper does not say when its job made a repository, so they are looked for again.

@@ -27,7 +27,7 @@ pub use confined_command::ConfinedCommand;
 use denied_files::{DeniedPaths, DenyRules};
 pub use exact_writes::ExactWrites;
 use guard::Guard;
-pub use inspection::{Inspection, SeenTraces};
+pub use inspection::{Inspected, Inspection, SeenTraces};
 pub use kept_confinement::{KeptConfinement, KeptTemp};
 pub use limits::LimitOptions;
 pub(crate) use limits::{limit_behind, stopped_by_limit};

@@ -64,7 +64,7 @@ impl Confinement {
     }
 
     /// The kernel lets it execute only programs that Ostler knows, and git is none of them.
-    fn is_bounded(&self, terms: Terms<'_>) -> bool {
+    pub fn is_bounded(&self, terms: Terms<'_>) -> bool {
         terms.only_reads || !terms.lifted && self.bounds(&terms).is_some()
     }
 }
