@@ -110,7 +110,9 @@ pub use host::Host;
 pub use host_options::HostOptions;
 pub use init::{Init, block_on, init};
 pub use input::{Input, InputReceipt, InputRefused, Prompt};
-pub use jobs::{JobOptions, MachineJob, machine_jobs, stop_machine_job};
+pub use jobs::{
+    JobOptions, MachineJob, damaged_jobs, inspect_lost_jobs, machine_jobs, stop_machine_job,
+};
 pub use log_choice::list_sessions;
 pub use machine_agents::{AgentActivity, AgentsView, Blocked, MachineAgent, machine_agents};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};

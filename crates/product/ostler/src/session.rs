@@ -391,7 +391,7 @@ impl Session {
         if let Some(learner) = shared.events.learner() {
             learner.learn_new_turns().await.into_iter().for_each(&mut emit);
         }
-        self.close_jobs().map(Event::notice).into_iter().for_each(&mut emit);
+        self.close_jobs().into_iter().map(Event::notice).for_each(&mut emit);
         shared.parts.subagents.close().await;
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;

@@ -67,21 +67,29 @@ impl Session {
         asked.or_else(|| queue.take_unasked(|| reports().map(begin)))
     }
 
-    /// What runs is reported as ended; the processes end with the commands of the session. Tells of kept jobs, which go
-    /// on.
-    pub(crate) fn close_jobs(&self) -> Option<Notice> {
-        let jobs = self.job_table()?;
-        jobs.close();
+    /// What runs is reported as ended; the processes end with the commands of the session. Tells what was stopped, and
+    /// which kept jobs go on.
+    pub(crate) fn close_jobs(&self) -> Vec<Notice> {
+        let Some(jobs) = self.job_table() else { return Vec::new() };
+        let keeps = self.shared().origin.1.jobs.keep;
+        let stopped = jobs.close().into_iter().map(|job| {
+            let hint = match job.kind {
+                JobKind::Command if !keeps => "; use --keep-jobs to keep it",
+                JobKind::Command | JobKind::Agent => "",
+            };
+            format!("stopped background job {}{hint}", job.id)
+        });
         let running = jobs.list().into_iter().filter(|job| job.end.is_none());
         let names: Vec<String> = running.map(|job| job.record.id.to_string()).collect();
         let (word, verb) =
             if names.len() == 1 { ("job", "continues") } else { ("jobs", "continue") };
-        let names = names.join(", ");
-        (!names.is_empty()).then(|| Notice::Command {
-            text: format!(
+        let continuing = (!names.is_empty()).then(|| {
+            let names = names.join(", ");
+            format!(
                 "background {word} {names} {verb}; `ostler jobs list` shows what runs, `ostler jobs stop` ends it"
-            ),
-        })
+            )
+        });
+        stopped.chain(continuing).map(|text| Notice::Command { text }).collect()
     }
 
     fn starts_turns(&self) -> bool {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 const NOTICE: &str = include_str!("../../../../prompts/jobs/notice.md").trim_ascii();
+const NOT_INSPECTED: &str = include_str!("../../../../prompts/jobs/not-inspected.md").trim_ascii();
 /// Its tags that others of ours do not have.
 const TAGS: [&str; 5] = ["task-notification", "task-id", "output-file", "status", "output"];
 
@@ -44,6 +45,9 @@ pub struct JobRecord {
     /// It is stopped after so many milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ms: Option<u64>,
+    /// The command itself; an agent has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// It outlives the process that started it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
@@ -71,11 +75,14 @@ pub struct JobEnd {
     /// What else the model has to know, such as what the sandbox refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// When; unknown if nobody saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
 }
 
 impl JobEnd {
     pub fn new(status: JobStatus, words: impl Into<String>) -> Self {
-        JobEnd { status, exit_code: None, words: words.into(), notes: Vec::new() }
+        JobEnd { status, exit_code: None, words: words.into(), notes: Vec::new(), at: None }
     }
 
     /// Its process was gone when the session was opened again.
@@ -88,6 +95,19 @@ impl JobEnd {
         let words =
             "died: the process that supervised it was killed, and everything it ran with it";
         JobEnd::new(JobStatus::Died, words)
+    }
+
+    /// The directory of a kept job was removed, so its keeper stopped it; how it ended could not be written down.
+    pub fn removed() -> Self {
+        let words = "was stopped because its directory was removed; how it ended is unknown";
+        JobEnd::new(JobStatus::Stopped, words)
+    }
+
+    /// Nobody looked at what it left in the project.
+    #[must_use]
+    pub fn not_inspected(mut self, why: &str) -> Self {
+        self.notes.push(NOT_INSPECTED.replace("{why}", why));
+        self
     }
 
     /// Somebody asked for its end with `ostler jobs stop`, and it did not end by itself before.
@@ -199,6 +219,7 @@ mod tests {
             output: Some("/tmp/out.txt".into()),
             at: Timestamp(0),
             limit_ms: None,
+            command: None,
             kept: false,
         }
     }

@@ -50,6 +50,7 @@ mod memory_file;
 mod other_process;
 mod progress;
 mod readable_descriptor;
+mod removal_watch;
 mod restarts;
 mod running_command;
 mod sandbox;
@@ -77,6 +78,7 @@ pub use limits::{
 };
 pub use other_process::OtherProcess;
 pub use progress::OutputProgress;
+pub use removal_watch::RemovalWatch;
 pub use running_command::RunningCommand;
 pub use sandbox::available_layers::AvailableLayers;
 pub use sandbox::denial::{DeniedAct, Layer, SandboxDenial, denial_hint};

@@ -5,6 +5,7 @@
 
 use crate::files::{RefusedFile, io_error, open_file, private_folder};
 use crate::layout::is_file_name;
+use crate::process_mark::ProcessMark;
 use ostler_core::ids::{JobId, SessionId};
 use ostler_core::job::{JobEnd, JobRecord, JobView};
 use ostler_core::ports::StoreError;
@@ -12,9 +13,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,12 +28,16 @@ const STATUS: &str = "status.json";
 const STOP: &str = "stop";
 /// A FIFO that wakes the process which runs an agent: an agent has no process of its own that a signal could reach.
 const WAKE: &str = "wake";
+/// What is to be looked at in the project when a kept job has ended; it is there until somebody has looked.
+const OWED: &str = "inspection.json";
 /// Folders of jobs that ended longer ago are removed.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// Folders looked at, of sessions and of jobs of each.
 const MOST: usize = 10_000;
 /// A description is a few hundred bytes.
 const LONGEST: u64 = 1 << 20;
+/// What is to be looked at can be a list of many repositories.
+const LONGEST_OWED: u64 = 256 << 20;
 
 /// The jobs of one session.
 #[derive(Clone, Debug)]
@@ -54,11 +60,11 @@ pub struct JobDescription {
     pub keeper: Option<ProcessMark>,
 }
 
-/// A process and when it started, in ticks since the machine did: a number that was given to another one is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessMark {
-    pub pid: i32,
-    pub started: u64,
+/// A directory that should be that of a job, and why it is not taken for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableJob {
+    pub folder: PathBuf,
+    pub why: String,
 }
 
 /// A job of any session, as its folder tells.
@@ -140,7 +146,7 @@ impl JobFolders {
 
     /// What was written down of it.
     pub fn description(&self, id: &JobId) -> Option<JobDescription> {
-        read(&self.folder(id).join(DESCRIPTION))
+        described(&self.folder(id)).ok().flatten()
     }
 
     /// How it ended, if somebody saw that.
@@ -157,6 +163,11 @@ impl JobFolders {
     pub fn runs(&self, id: &JobId) -> bool {
         is_held(&self.folder(id))
     }
+
+    /// The directories of jobs that do not run any more and whose project was not looked at.
+    pub fn owing(&self) -> Vec<PathBuf> {
+        folders(&self.root).into_iter().filter(|folder| owes(folder) && !is_held(folder)).collect()
+    }
 }
 
 /// What a session may read of its jobs.
@@ -169,9 +180,8 @@ impl JobFolder {
     /// If the folder cannot be written, or another process runs the job.
     pub fn hold(path: PathBuf) -> Result<Self, StoreError> {
         let place = path.join(LOCK);
-        let open =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&place);
-        let lock = open.map_err(|error| io_error("open", &place, error))?;
+        let open = open_file(&place, OFlags::WRONLY | OFlags::CREATE);
+        let lock = open.map_err(|error| refused("open", &place, error))?;
         lock.try_lock().map_err(|error| io_error("lock", &place, error))?;
         Ok(JobFolder { path, _lock: lock })
     }
@@ -190,6 +200,59 @@ impl JobFolder {
     /// If it cannot be written.
     pub fn finish_durably(&self, end: &JobEnd) -> Result<(), StoreError> {
         write(&self.path.join(STATUS), end, true)
+    }
+
+    /// Its directory and its lock are where they were: others can find the job.
+    pub fn is_in_place(&self) -> bool {
+        let found = self.path.join(LOCK).symlink_metadata();
+        let name = |meta: fs::Metadata| (meta.dev(), meta.ino());
+        found.is_ok_and(|found| self._lock.metadata().is_ok_and(|own| name(own) == name(found)))
+    }
+
+    /// What somebody has to look at when the job has ended. On the disk before the job starts.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn owe_inspection(&self, owed: &[u8]) -> Result<(), StoreError> {
+        write_bytes(&self.path.join(OWED), owed, true)
+    }
+
+    /// None: nothing is left to look at.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn owed_inspection(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.path.join(OWED);
+        let mut bytes = Vec::new();
+        let file = match open_file(&path, OFlags::RDONLY) {
+            Ok(file) => file,
+            Err(RefusedFile::Missing) => return Ok(None),
+            Err(error) => return Err(refused("read", &path, error)),
+        };
+        let read = file.take(LONGEST_OWED + 1).read_to_end(&mut bytes);
+        match read.map_err(|error| io_error("read", &path, error))? as u64 > LONGEST_OWED {
+            true => Err(io_error("read", &path, "it is too large")),
+            false => Ok(Some(bytes)),
+        }
+    }
+
+    /// Somebody has looked.
+    pub fn forget_inspection(&self) {
+        let _ = fs::remove_file(self.path.join(OWED));
+    }
+
+    /// How it ended, if somebody saw that.
+    pub fn seen_end(&self) -> Option<JobEnd> {
+        read(&self.path.join(STATUS))
+    }
+
+    /// As [`JobFolders::kept_end`].
+    pub fn kept_end(&self) -> JobEnd {
+        kept_end(&self.path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn output(&self) -> PathBuf {
@@ -236,16 +299,8 @@ impl FoundJob {
     /// If that cannot be written down.
     pub fn mark_stopped(&self) -> Result<(), StoreError> {
         let path = self.folder.join(STOP);
-        match open_file(&path, OFlags::WRONLY | OFlags::CREATE) {
-            Ok(_) => Ok(()),
-            Err(RefusedFile::NotAFile(what)) => {
-                Err(io_error("write", &path, format!("it is {what}")))
-            }
-            Err(RefusedFile::Missing) => {
-                Err(io_error("write", &path, "its directory no longer exists"))
-            }
-            Err(RefusedFile::Io(error)) => Err(io_error("write", &path, error)),
-        }
+        let opened = open_file(&path, OFlags::WRONLY | OFlags::CREATE);
+        opened.map(drop).map_err(|error| refused("write", &path, error))
     }
 
     /// Asks the process that runs it to end it, and marks it as stopped.
@@ -266,6 +321,23 @@ impl FoundJob {
     pub fn runs(&self) -> bool {
         is_held(&self.folder)
     }
+
+    /// Nobody has looked at what it left in the project.
+    pub fn owes_inspection(&self) -> bool {
+        owes(&self.folder)
+    }
+}
+
+fn refused(doing: &'static str, path: &Path, error: RefusedFile) -> StoreError {
+    match error {
+        RefusedFile::NotAFile(what) => io_error(doing, path, format!("it is {what}")),
+        RefusedFile::Missing => io_error(doing, path, "its directory no longer exists"),
+        RefusedFile::Io(error) => io_error(doing, path, error),
+    }
+}
+
+fn owes(folder: &Path) -> bool {
+    folder.join(OWED).symlink_metadata().is_ok()
 }
 
 /// The jobs of all sessions, oldest first.
@@ -277,8 +349,41 @@ pub fn found_jobs(home: &Path) -> Vec<FoundJob> {
     found
 }
 
+/// Directories with a description that cannot be believed.
+pub fn unreadable_jobs(home: &Path) -> Vec<UnreadableJob> {
+    let sessions = folders(&home.join("jobs"));
+    let unreadable = |folder: PathBuf| {
+        let why = described(&folder).err()?;
+        Some(UnreadableJob { folder, why })
+    };
+    sessions.iter().flat_map(|session| folders(session)).filter_map(unreadable).collect()
+}
+
+/// None: there is no description, as before the job has started. The names of the directories decide which job of which
+/// session it is: a description of another one could make us signal its processes.
+fn described(folder: &Path) -> Result<Option<JobDescription>, String> {
+    let path = folder.join(DESCRIPTION);
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let description: JobDescription =
+        read(&path).ok_or_else(|| format!("{DESCRIPTION} cannot be read"))?;
+    let (id, session) = (&description.job.id, &description.session);
+    let name = |folder: Option<&Path>| folder.and_then(Path::file_name).map(OsStr::to_os_string);
+    let is_named = |folder: Option<&Path>, id: &str| name(folder).is_some_and(|name| name == id);
+    match () {
+        () if !is_named(Some(folder), id.as_str()) => {
+            Err(format!("{DESCRIPTION} describes another job ({id})"))
+        }
+        () if !is_named(folder.parent(), session.as_str()) => {
+            Err(format!("{DESCRIPTION} describes a job of another session ({session})"))
+        }
+        () => Ok(Some(description)),
+    }
+}
+
 fn found_job(folder: PathBuf) -> Option<FoundJob> {
-    let description: JobDescription = read(&folder.join(DESCRIPTION))?;
+    let description = described(&folder).ok().flatten()?;
     // In this order: what ends in between has its status on disk.
     let runs = is_held(&folder);
     let gone = |description: &JobDescription| match description.job.kept {
@@ -289,10 +394,12 @@ fn found_job(folder: PathBuf) -> Option<FoundJob> {
     Some(FoundJob { folder, description, end })
 }
 
-fn kept_end(folder: &Path) -> JobEnd {
-    read(&folder.join(STATUS)).unwrap_or_else(|| match folder.join(STOP).exists() {
-        true => JobEnd::lost().stopped_from_outside(),
-        false => JobEnd::lost(),
+/// As [`JobFolders::kept_end`], by the directory of the job.
+pub fn kept_end(folder: &Path) -> JobEnd {
+    read(&folder.join(STATUS)).unwrap_or_else(|| match () {
+        () if !folder.exists() => JobEnd::removed(),
+        () if folder.join(STOP).exists() => JobEnd::lost().stopped_from_outside(),
+        () => JobEnd::lost(),
     })
 }
 
@@ -302,7 +409,8 @@ pub fn prune_jobs(home: &Path) {
     for folder in jobs.iter().flat_map(|session| folders(session)) {
         let age = fs::metadata(&folder).and_then(|meta| meta.modified());
         let age = age.ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age > KEPT_FOR) && !is_held(&folder) {
+        // What somebody still has to look at stays.
+        if age.is_some_and(|age| age > KEPT_FOR) && !is_held(&folder) && !owes(&folder) {
             let _ = fs::remove_dir_all(&folder);
         }
     }
@@ -332,12 +440,15 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
 
 /// Whole or not at all; `durably`, it is on the disk afterwards.
 fn write(path: &Path, value: &impl Serialize, durably: bool) -> Result<(), StoreError> {
-    let failed = |error: &dyn std::fmt::Display| io_error("write", path, error);
-    let bytes = serde_json::to_vec_pretty(value).map_err(|error| failed(&error))?;
+    let bytes = serde_json::to_vec_pretty(value).map_err(|error| io_error("write", path, error))?;
+    write_bytes(path, &bytes, durably)
+}
+
+fn write_bytes(path: &Path, bytes: &[u8], durably: bool) -> Result<(), StoreError> {
     let new = path.with_extension("new");
     let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
     let written = made.and_then(|mut file| {
-        file.write_all(&bytes)?;
+        file.write_all(bytes)?;
         if durably {
             file.sync_all()?;
         }
@@ -347,16 +458,7 @@ fn write(path: &Path, value: &impl Serialize, durably: bool) -> Result<(), Store
             None => Ok(()),
         }
     });
-    written.map_err(|error| failed(&error))
-}
-
-/// The start of a process, if it runs.
-pub fn process_mark(pid: i32) -> Option<ProcessMark> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let started = rest.split_whitespace().nth(19)?.parse().ok()?;
-    Some(ProcessMark { pid, started })
+    written.map_err(|error| io_error("write", path, error))
 }
 
 #[cfg(test)]
@@ -374,6 +476,7 @@ mod tests {
             output: None,
             at: Timestamp(1),
             limit_ms: None,
+            command: None,
             kept: false,
         }
     }
@@ -399,11 +502,55 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_known_by_its_start() {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let mark = process_mark(own).unwrap();
-        assert!(mark.started > 0 && process_mark(own) == Some(mark));
-        assert_eq!(process_mark(i32::MAX), None);
+    fn a_description_of_another_job_is_not_believed() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = JobFolders::of(home.path(), &"session".into()).unwrap();
+        for id in ["b1", "b2", "b3"] {
+            folders.reserve(&id.into()).unwrap();
+            folders.describe(&record(id), home.path(), None, None).unwrap();
+        }
+        let file = |id: &str| folders.folder(&id.into()).join(DESCRIPTION);
+        fs::copy(file("b1"), file("b2")).unwrap();
+        let text = fs::read_to_string(file("b3")).unwrap();
+        fs::write(file("b3"), text.replace("\"session\": \"session\"", "\"session\": \"x\""))
+            .unwrap();
+        let found = found_jobs(home.path());
+        assert_eq!(found.iter().map(|job| job.view().record.id).collect::<Vec<_>>(), ["b1".into()]);
+        assert!(folders.description(&"b2".into()).is_none());
+        let mut unreadable = unreadable_jobs(home.path());
+        unreadable.sort_by(|a, b| a.folder.cmp(&b.folder));
+        let why: Vec<&str> = unreadable.iter().map(|job| job.why.as_str()).collect();
+        let expected = [
+            "job.json describes another job (b1)",
+            "job.json describes a job of another session (x)",
+        ];
+        assert_eq!(why, expected);
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_is_noticed_and_what_is_owed_is_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = JobFolders::of(home.path(), &"session".into()).unwrap();
+        folders.reserve(&"b1".into()).unwrap();
+        let folder = folders.begin(&record("b1"), home.path(), None).unwrap();
+        folder.owe_inspection(b"look").unwrap();
+        assert!(folder.is_in_place() && folders.owing().is_empty(), "it runs");
+        let lock = folders.folder(&"b1".into()).join(LOCK);
+        fs::remove_file(&lock).unwrap();
+        assert!(!folder.is_in_place());
+        fs::write(&lock, "").unwrap();
+        assert!(!folder.is_in_place(), "it is another one");
+        drop(folder);
+        let [owing] = folders.owing().try_into().unwrap();
+        let folder = JobFolder::hold(owing).unwrap();
+        assert_eq!(folder.owed_inspection().unwrap().as_deref(), Some(&b"look"[..]));
+        folder.forget_inspection();
+        assert_eq!(folder.owed_inspection().unwrap(), None);
+        drop(folder);
+        // Neither a link nor a pipe is opened.
+        fs::remove_file(&lock).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &lock).unwrap();
+        assert!(JobFolder::hold(folders.folder(&"b1".into())).is_err());
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod log_glimpse;
 mod log_reader;
 mod losses;
 mod memory_store;
+mod process_mark;
 mod repair;
 mod scan;
 mod session_search;
@@ -47,12 +48,13 @@ pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
 pub use fault::Fault;
 pub use home_check::check_home;
 pub use job_folder::{
-    FoundJob, JobDescription, JobFolder, JobFolders, ProcessMark, found_jobs, job_folder,
-    process_mark, prune_jobs,
+    FoundJob, JobDescription, JobFolder, JobFolders, UnreadableJob, found_jobs, job_folder,
+    kept_end as end_of_kept_job, prune_jobs, unreadable_jobs,
 };
 pub use layout::project_name;
 pub use log_glimpse::LogGlimpse;
 pub use memory_store::{MemoryBlobs, SessionsInMemory};
+pub use process_mark::{ProcessMark, parents, process_mark, process_words};
 pub use session_search::{FindError, FoundSession};
 pub use sessions::FileStore;
 pub use state_directory::check_state_directory;

@@ -8,6 +8,7 @@ mod group;
 mod job_settling;
 mod judge;
 mod kept_job;
+mod owed_inspections;
 mod places;
 mod readings;
 mod report;
@@ -24,7 +25,7 @@ use environment::CommandEnvironment;
 pub use environment::{CommandVariables, may_set_variable};
 use execution::Execution;
 use group::KeptFolders;
-pub use kept_job::KeptJob;
+pub use kept_job::{KeptJob, OwedInspection};
 use ostler_core::event::Notice;
 use ostler_core::ids::JobId;
 use ostler_core::message::ResultPart;
@@ -34,6 +35,7 @@ use ostler_core::ports::{Jobs, Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use ostler_exec::{Command, CommandReport, ExecError, Executor, ExitStatus, bash};
+use owed_inspections::CommandInspections;
 pub use places::DiskPlaces;
 use readings::Readings;
 use report::CommandSummary;
@@ -225,13 +227,14 @@ impl BuiltIn for Bash {
             Err(misuse) => return misuse,
         };
         let wish = self.wish(&cx);
-        self.look_again_after_kept_jobs();
         let (commands, environment) = (self.readings.of(&input.command), self.environment());
         let path = environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
-        let inspection = self.confinement.inspection(terms, self.undo.is_off(), || self.undo.now());
-        // What it changes after its call is looked for by a walk: no snapshots are taken around that.
-        let late = place.as_ref().and_then(|_| self.confinement.inspection(terms, true, || 0));
+        let inspections = match self.inspections(terms, place.is_some()) {
+            Ok(inspections) => inspections,
+            Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
+        };
+        let CommandInspections { inspection, late } = inspections;
         let exact = || self.confinement.exact_writes(&commands, &cx.judged, lifts(&input));
         let exact = (cx.beside_others && place.is_none()).then(exact).flatten();
         let (command, only_reads) = (input.command.as_str(), commands.only_reads());

@@ -3,6 +3,8 @@
 //! The file is plain text at any time, so that everybody can read it. Beyond its limit it consists of the beginning, a
 //! line that says how much is missing, and the newest output; the middle is dropped in large steps.
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -167,6 +169,12 @@ impl JobOutputReader {
         JobOutputReader { path: path.into(), limits, read: 0 }
     }
 
+    /// Why it cannot be read, if that is not because nothing was written yet.
+    pub fn fault(&self) -> Option<String> {
+        let error = open_regular(&self.path).err()?;
+        (error.kind() != io::ErrorKind::NotFound).then(|| error.to_string())
+    }
+
     /// As [`JobOutput::newest`].
     pub fn newest(&self, most: u64) -> String {
         self.look(|_| most).map(|(_, text)| text).unwrap_or_default()
@@ -185,7 +193,7 @@ impl JobOutputReader {
 
     /// How much was written in all, and the newest of it. What the writer moves meanwhile is read again.
     fn look(&self, most: impl Fn(u64) -> u64) -> io::Result<(u64, String)> {
-        let file = File::open(&self.path)?;
+        let file = open_regular(&self.path)?;
         let mut parts = self.parts(&file)?;
         for _ in 0..TRIES {
             let total = (parts.length - parts.mark).saturating_add(parts.dropped);
@@ -221,6 +229,20 @@ impl JobOutputReader {
         let found = found.filter(|(_, mark)| self.limits.head + mark <= length);
         let (dropped, mark) = found.unwrap_or_default();
         Ok(OutputParts { length, mark, dropped })
+    }
+}
+
+/// Follows no link and waits for no pipe.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
+    let file = match opened {
+        Err(Errno::LOOP) => return Err(io::Error::other("it is a symbolic link")),
+        opened => File::from(opened?),
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 
@@ -295,6 +317,28 @@ mod tests {
         let (dropped, rest) = rest.split_once(" bytes dropped …]\n").unwrap();
         assert_eq!(10 + dropped.parse::<usize>().unwrap() + rest.len(), all.len());
         assert!(all.ends_with(rest));
+    }
+
+    /// Whoever put a link or a pipe there could make us show another file, or wait.
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink(at("secret"), at("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RWXU).unwrap();
+        for (name, fault) in [
+            ("secret", None),
+            ("missing", None),
+            ("link", Some("it is a symbolic link")),
+            ("pipe", Some("it is not a regular file")),
+            (".", Some("it is not a regular file")),
+        ] {
+            let mut reader = JobOutputReader::new(at(name));
+            assert_eq!(reader.fault().as_deref(), fault, "{name}");
+            let expected = if name == "secret" { "secret" } else { "" };
+            assert_eq!([reader.newest(10), reader.new_output()], [expected; 2], "{name}");
+        }
     }
 
     #[test]

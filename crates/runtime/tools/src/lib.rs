@@ -54,7 +54,9 @@ mod web_fetch;
 pub mod workspace;
 mod write;
 
-pub use bash::{CommandVariables, DiskPlaces, Keeping, KeptJob, command_input, may_set_variable};
+pub use bash::{
+    CommandVariables, DiskPlaces, Keeping, KeptJob, OwedInspection, command_input, may_set_variable,
+};
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 pub use job_output::{JobOutput, JobOutputReader};

@@ -1,14 +1,18 @@
 //! Jobs that outlive Ostler, as the session sees them that started them or was opened again.
 
 use super::keeper;
+use super::owed_inspections::look;
 use super::table::JobTable;
+use crate::system::SystemClock;
 use ostler_core::ids::JobId;
 use ostler_core::job::{self, JobRecord};
 use ostler_core::ports::{JobWork, Jobs, Recorder};
 use ostler_core::session::Entry;
+use ostler_core::time::Clock;
 use ostler_exec::{GroupSignal, KeptCommand, OtherProcess};
-use ostler_store::{ProcessMark, process_mark};
+use ostler_store::{ProcessMark, process_mark, process_words};
 use ostler_tools::JobOutputReader;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -57,6 +61,19 @@ pub(super) fn marked_process(mark: ProcessMark) -> Option<OtherProcess> {
     (process_mark(mark.pid) == Some(mark)).then_some(process)
 }
 
+/// The keeper of the job in this directory, if it still runs. Anybody could have written the mark, so the process must
+/// have been started as the keeper of this very job.
+pub(super) fn keeper_of(folder: &Path, mark: ProcessMark) -> Option<OtherProcess> {
+    let process = marked_process(mark)?;
+    let folder = folder.canonicalize().ok();
+    let is_folder = |word: &OsString| Path::new(word).canonicalize().ok() == folder;
+    let words = process_words(mark.pid);
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    let is_keeper =
+        folder.is_some() && pairs.any(|(role, at)| *role == keeper::ROLE && is_folder(at));
+    is_keeper.then_some(process)
+}
+
 impl JobTable {
     /// Starts a keeper, and lets it outlive us once the job is on record.
     pub(super) async fn start_keeper(
@@ -100,12 +117,11 @@ impl JobTable {
     /// Goes on with a kept job of an earlier process. False: it does not run any more. One that runs and whose keeper
     /// cannot be found, as in another container, is left to the next opening.
     pub(super) fn follow_again(&self, record: &JobRecord) -> bool {
-        let Some(folders) = self.folders().filter(|folders| folders.runs(&record.id)) else {
-            return false;
-        };
+        let Some(folders) = self.folders() else { return false };
         let description = folders.description(&record.id);
         let keeper = description.as_ref().and_then(|description| description.keeper);
-        let Some(keeper) = keeper.and_then(marked_process) else {
+        let folder = folders.folder(&record.id);
+        let Some(keeper) = keeper.and_then(|mark| keeper_of(&folder, mark)) else {
             return folders.runs(&record.id);
         };
         let command = description.and_then(|description| description.process);
@@ -118,7 +134,8 @@ impl JobTable {
     /// Its keeper is gone, so its end is written down, or nobody saw it.
     fn keeper_ended(&self, id: &JobId) {
         if let Some(folders) = self.folders() {
-            self.end(id, folders.kept_end(id));
+            let looked = look(&folders.folder(id), Some(SystemClock.now()));
+            self.end(id, looked.end);
         }
     }
 }

@@ -13,11 +13,14 @@
 mod keeper;
 mod kept_jobs;
 mod machine_jobs;
+mod owed_inspections;
 mod stop_requests;
 mod table;
 
 pub(crate) use keeper::{ROLE as KEEPER_ROLE, keep_job};
-pub use machine_jobs::{MachineJob, machine_jobs, stop_machine_job};
+pub use machine_jobs::{
+    MachineJob, damaged_jobs, inspect_lost_jobs, machine_jobs, stop_machine_job,
+};
 pub(crate) use table::JobTable;
 
 use std::time::Duration;

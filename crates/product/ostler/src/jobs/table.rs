@@ -1,6 +1,7 @@
 //! The jobs of one session.
 
 use super::JobOptions;
+use super::owed_inspections::look;
 use super::stop_requests::stop_on_request;
 use crate::plain_threads::CHORES;
 use crate::session_events::SessionEvents;
@@ -15,7 +16,7 @@ use ostler_core::session::Entry;
 use ostler_core::time::Clock;
 use ostler_engine::Journal;
 use ostler_store::{JobFolder, JobFolders, process_mark, prune_jobs};
-use std::os::unix::fs::FileExt;
+use ostler_tools::JobOutputReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, Weak};
 use tempfile::TempDir;
@@ -124,14 +125,15 @@ impl JobTable {
                 continue;
             }
             let seen = table.folders().and_then(|folders| match job.kept {
-                true => Some(folders.kept_end(&job.id)),
+                true => Some(look(&folders.folder(&job.id), None).end),
                 false => folders.end(&job.id),
             });
             let lost = || match job.kind {
                 JobKind::Command => JobEnd::died(),
                 JobKind::Agent => end_of_lost_agent(&table.journal, &job),
             };
-            let output = job.output.as_deref().map(newest).unwrap_or_default();
+            let output = job.output.as_deref().map(JobOutputReader::new);
+            let output = output.map(|output| output.newest(NEWEST)).unwrap_or_default();
             table.report(&job, &seen.unwrap_or_else(lost), &output);
         }
         table
@@ -174,6 +176,14 @@ impl JobTable {
         }
     }
 
+    /// Where the directories of kept jobs are.
+    pub(super) fn kept_folders(&self) -> Option<&JobFolders> {
+        match &self.place {
+            TablePlace::Home(folders) => Some(folders),
+            TablePlace::Temporary { .. } => None,
+        }
+    }
+
     /// Something runs, or has ended and is not reported yet; of all kinds of jobs, or of one.
     pub(crate) fn is_busy(&self, kind: Option<JobKind>) -> bool {
         let is_meant = |job: &&Job| kind.is_none_or(|kind| job.record.kind == kind);
@@ -204,16 +214,18 @@ impl JobTable {
     }
 
     /// What ends with the session is reported as ended, and nothing new begins. The processes are the caller's to end.
-    pub(crate) fn close(&self) {
-        let running: Vec<JobId> = {
+    /// Gives what is stopped.
+    pub(crate) fn close(&self) -> Vec<JobRecord> {
+        let running: Vec<JobRecord> = {
             let mut state = self.state();
             state.closed = true;
             let ending = state.jobs.iter().filter(|job| job.end.is_none() && !job.record.kept);
-            ending.map(|job| job.record.id.clone()).collect()
+            ending.map(|job| job.record.clone()).collect()
         };
-        for id in running {
-            self.end(&id, JobEnd::closed());
+        for job in &running {
+            self.end(&job.id, JobEnd::closed());
         }
+        running
     }
 
     fn room(&self, state: &TableState) -> Result<(), String> {
@@ -285,8 +297,13 @@ impl Jobs for JobTable {
         Box::pin(self.start_keeper(record, order))
     }
 
+    fn finish_inspections(&self) -> Result<Vec<String>, String> {
+        self.look_at_the_rest()
+    }
+
     fn end(&self, id: &JobId, mut end: JobEnd) {
         let Some(work) = self.work(id) else { return };
+        end.at.get_or_insert_with(|| SystemClock.now());
         let output = work.newest();
         let (record, folder) = {
             let mut state = self.state();
@@ -375,17 +392,4 @@ fn stopped_from_outside(end: JobEnd) -> JobEnd {
         _ => return end,
     };
     JobEnd { status: JobStatus::Stopped, words, ..end }
-}
-
-/// The end of an output that another process wrote.
-fn newest(path: &Path) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let file = std::fs::File::open(path)?;
-        let start = file.metadata()?.len().saturating_sub(NEWEST);
-        let mut bytes = vec![0; usize::try_from(NEWEST).unwrap_or(0)];
-        let length = file.read_at(&mut bytes, start)?;
-        bytes.truncate(length);
-        Ok(bytes)
-    };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }

@@ -82,6 +82,7 @@ impl AgentCall {
             output: Some(place.output.clone()),
             at: place.at,
             limit_ms: u64::try_from(self.limit.as_millis()).ok(),
+            command: None,
             kept: false,
         };
         let written = self.spoken.write_to(&place.output);

@@ -16,6 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WAITS: &str =
     "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; touch done; exit 7";
 
+/// Makes a repository that runs a program. It is a script, since a command that names settings of git would be asked about.
+const PLANTS: &str = "mkdir -p sub/.git/objects sub/.git/refs
+    echo 'ref: refs/heads/x' > sub/.git/HEAD
+    printf '[core]\\n\\tfsmonitor = evil\\n' > sub/.git/config";
+
 /// A model server, a directory, and a process that runs a kept job and can be killed.
 struct Scene {
     server: ModelServer,
@@ -34,6 +39,7 @@ impl Scene {
         let next = move |request: &Recorded| next(request, &input);
         let server = ModelServer::start(Script::new().by(next).forever()).unwrap();
         let (folder, inside) = case(&server, Part::KeptJobs { beside }, 1);
+        std::fs::write(inside.project().join("plant.sh"), PLANTS).unwrap();
         let mut process = inside.command().stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -300,8 +306,10 @@ pub fn it_dies_with_the_keepers_supervisor(_: usize) {
     };
     signal("-KILL", supervisor.parse().unwrap());
     becomes("nothing is left of it", || running(&mark) == 0);
-    assert_eq!(scene.ended().view.end.unwrap().status, JobStatus::Failed);
-    assert!(scene.notice().contains("failed: "));
+    assert_eq!(scene.ended().view.end.unwrap().status, JobStatus::Died);
+    let notice = scene.notice();
+    assert!(notice.contains("the process that supervised it was killed"), "{notice}");
+    assert!(!notice.contains("the next command"), "{notice}");
 }
 
 /// Also if somebody has stopped the keeper.
@@ -322,4 +330,120 @@ pub fn any_process_stops_it(_: usize) {
         assert!(!ostler::stop_machine_job(&job).unwrap(), "it had ended");
         assert!(scene.notice().contains("was stopped with `ostler jobs stop`"));
     }
+}
+
+/// What its keeper could not look at any more is made up for by whoever finds the job; where that is impossible, the
+/// notice says so.
+pub fn what_it_left_is_looked_at_after_its_keeper_was_killed(_: usize) {
+    let plants = format!("sh plant.sh; {WAITS}");
+    for (by_list, is_damaged) in [(false, false), (true, false), (false, true)] {
+        let mut scene = Scene::new(&plants, None, false);
+        becomes("it has planted", || scene.inside.project().join("begun").exists());
+        scene.kill_ostler();
+        signal("-KILL", scene.pid("keeper"));
+        assert_eq!(scene.ended().view.end.unwrap().status, JobStatus::Died);
+        let is_live = || scene.inside.project().join("sub/.git/HEAD").exists();
+        assert!(is_live(), "nobody was left to look");
+        let owed = scene.job().output().with_file_name("inspection.json");
+        assert!(owed.exists());
+        if is_damaged {
+            std::fs::write(&owed, "{").unwrap();
+        }
+        if by_list {
+            let lines = ostler::inspect_lost_jobs(&scene.home());
+            assert!(lines.iter().any(|line| line.contains("made inert")), "{lines:?}");
+            assert!(!is_live() && ostler::inspect_lost_jobs(&scene.home()).is_empty());
+        }
+        let notice = scene.notice();
+        assert_eq!(notice.contains("made inert"), !is_damaged, "{notice}");
+        assert_eq!(notice.contains("was checked ("), is_damaged, "{notice}");
+        assert_eq!(is_live(), is_damaged);
+        assert!(!owed.exists(), "nothing is left to do");
+    }
+}
+
+/// A description that somebody changed leads to no other process.
+pub fn a_forged_process_is_not_stopped(_: usize) {
+    let mut scene = Scene::new(WAITS, None, true);
+    let mut stranger = Command::new("/bin/sleep").arg("600").spawn().unwrap();
+    let started = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, rest) = stat.rsplit_once(')').unwrap();
+        rest.split_whitespace().nth(19).unwrap().parse::<u64>().unwrap()
+    };
+    let mark = json!({ "pid": stranger.id(), "started": started(stranger.id()) });
+    for job in scene.jobs() {
+        let file = job.output().with_file_name("job.json");
+        let honest = std::fs::read(&file).unwrap();
+        let mut forged: Value = serde_json::from_slice(&honest).unwrap();
+        let role = if job.view.record.kept { "keeper" } else { "process" };
+        forged[role] = mark.clone();
+        std::fs::write(&file, forged.to_string()).unwrap();
+        let found = scene.jobs().into_iter().find(|found| found.output() == job.output()).unwrap();
+        let refused = ostler::stop_machine_job(&found).unwrap_err().to_string();
+        assert!(refused.contains("cannot stop"), "{refused}");
+        assert!(stranger.try_wait().unwrap().is_none(), "{role}: a stranger was killed");
+        // It describes another job.
+        forged["id"] = "bother".into();
+        std::fs::write(&file, forged.to_string()).unwrap();
+        assert!(scene.jobs().iter().all(|found| found.output() != job.output()));
+        let [damaged] = ostler::damaged_jobs(&scene.home()).try_into().unwrap();
+        assert!(damaged.contains("describes another job (bother)"), "{damaged}");
+        std::fs::write(&file, honest).unwrap();
+        assert!(ostler::stop_machine_job(&job).unwrap(), "{role}");
+    }
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    scene.kill_ostler();
+}
+
+pub fn it_ends_when_its_directory_or_its_lock_is_removed(_: usize) {
+    for whole in [true, false] {
+        let mark = unique_sleep();
+        let mut scene = Scene::new(&stubborn(&mark), None, false);
+        becomes("it runs", || running(&mark) > 2);
+        scene.kill_ostler();
+        let (job, folder) = (scene.job(), scene.job().output().parent().unwrap().to_owned());
+        match whole {
+            true => std::fs::remove_dir_all(&folder).unwrap(),
+            false => std::fs::remove_file(folder.join("lock")).unwrap(),
+        }
+        becomes("nothing is left of it", || running(&mark) == 0);
+        if !whole {
+            let end = scene.ended().view.end.unwrap();
+            assert_eq!(end.status, JobStatus::Stopped, "{end:?}");
+            assert!(scene.notice().contains("its directory or its lock file was removed"));
+            continue;
+        }
+        ostler::block_on(async {
+            let mut options = scene.inside.options();
+            options.session.log = SessionChoice::Resume(job.session.clone());
+            let host = Host::open(&ostler::init(), options.host).unwrap();
+            let session = host.session(options.session).unwrap();
+            finished(session.ask("next").unwrap()).await;
+            session.close("other").await;
+            host.close().await;
+        })
+        .unwrap();
+        let facts = facts_of(&scene.inside, &job.session);
+        let notice = facts.iter().rfind(|fact| fact["fact"] == "inbound").unwrap().to_string();
+        assert!(notice.contains("because its directory was removed"), "{notice}");
+        assert!(notice.contains("was checked (") && !notice.contains("died"), "{notice}");
+    }
+}
+
+pub fn a_suspended_keeper_is_told_from_an_ended_job(_: usize) {
+    let mut scene = Scene::new(WAITS, None, false);
+    scene.kill_ostler();
+    assert_eq!(scene.job().state, "running");
+    let keeper = scene.pid("keeper");
+    signal("-STOP", keeper);
+    becomes("it is suspended", || scene.job().state == "suspended");
+    assert!(scene.job().view.end.is_none());
+    signal("-CONT", keeper);
+    becomes("it runs again", || scene.job().state == "running");
+    scene.release();
+    let ended = scene.ended();
+    assert_eq!((ended.state, ended.view.end.unwrap().exit_code), ("failed", Some(7)));
+    assert_eq!(scene.job().duration_ms, ended.duration_ms, "it does not grow any more");
 }

@@ -22,7 +22,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 21] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -43,6 +43,19 @@ const CASES: [Case; 17] = [
         kept_jobs::it_dies_with_the_keepers_supervisor,
     ),
     ("kept_jobs::any_process_stops_it", kept_jobs::any_process_stops_it),
+    (
+        "kept_jobs::what_it_left_is_looked_at_after_its_keeper_was_killed",
+        kept_jobs::what_it_left_is_looked_at_after_its_keeper_was_killed,
+    ),
+    ("kept_jobs::a_forged_process_is_not_stopped", kept_jobs::a_forged_process_is_not_stopped),
+    (
+        "kept_jobs::it_ends_when_its_directory_or_its_lock_is_removed",
+        kept_jobs::it_ends_when_its_directory_or_its_lock_is_removed,
+    ),
+    (
+        "kept_jobs::a_suspended_keeper_is_told_from_an_ended_job",
+        kept_jobs::a_suspended_keeper_is_told_from_an_ended_job,
+    ),
     ("job_kills::died_at_any_write_of_an_agent", job_kills::died_at_any_write_of_an_agent),
     ("job_kills::killed_while_an_agent_runs", job_kills::killed_while_an_agent_runs),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),

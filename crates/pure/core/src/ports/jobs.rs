@@ -45,6 +45,15 @@ pub trait Jobs: Send + Sync {
     /// Comes back when the job has ended, at once if there is no such job.
     fn ended(&self, id: &JobId) -> BoxFuture<'static, ()>;
 
+    /// Looks at what kept jobs left in the project, where nobody could do that when they ended. Gives what was found, a
+    /// line each.
+    ///
+    /// # Errors
+    /// In words, if something cannot be looked at: a command that could run programs of a repository must not run.
+    fn finish_inspections(&self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
     /// Asks it to end. False: it had ended, or there is no such job.
     fn stop(&self, id: &JobId) -> bool;
 }

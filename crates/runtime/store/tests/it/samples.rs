@@ -273,6 +273,7 @@ fn ends() -> Vec<Entry> {
                 output: Some("/h/jobs/s/b1/output.txt".into()),
                 at: Timestamp(3),
                 limit_ms: Some(300_000),
+                command: Some("serve\n--all".into()),
                 kept: true,
             }),
         },

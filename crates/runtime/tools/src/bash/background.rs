@@ -4,7 +4,7 @@
 //! for it; what is settled after a command is settled when the job has ended.
 
 use super::execution::{Execution, HandedOver, locked};
-use super::job_settling::{JobSettling, PREVIEW_BYTES};
+use super::job_settling::{JobSettling, PREVIEW_BYTES, SettledJob};
 use super::{Bash, BashInput, BegunCommand, about_command, limit};
 use crate::JobOutput;
 use crate::confine::{Confinement, Terms};
@@ -124,12 +124,18 @@ impl Bash {
             Ok(output) => output,
             Err(error) => return failed(format!("{}: {error}", place.output.display())),
         };
-        let late = late.or_else(|| {
-            let environment = self.environment();
-            let path = environment.programs(&commands);
-            let terms = Terms::of(&commands, &cx.judged, path, super::lifts(&input));
-            by_person.then(|| self.confinement.inspection(terms, true, || 0)).flatten()
-        });
+        let late = match late {
+            None if by_person => {
+                let environment = self.environment();
+                let path = environment.programs(&commands);
+                let terms = Terms::of(&commands, &cx.judged, path, super::lifts(&input));
+                match self.confinement.inspection(terms, true, || 0) {
+                    Ok(late) => late,
+                    Err(why) => return failed(why),
+                }
+            }
+            late => late,
+        };
         let HandedOver { waiting, stopper, output, pid } = execution.hand_over(output);
         let limit =
             if by_person { place.limit.max(limit(&input)) } else { job_limit(&input, &place) };
@@ -166,6 +172,7 @@ pub(super) fn record(
         output: Some(place.output.clone()),
         at: place.at,
         limit_ms: u64::try_from(limit.as_millis()).ok(),
+        command: Some(input.command.clone()),
         kept: false,
     }
 }
@@ -216,7 +223,7 @@ async fn run_to_end(
 ) {
     let finished = waiting.await;
     let settle = move || {
-        let (end, has_news) = settling.end(finished, |path| files.name(path));
+        let SettledJob { end, has_news, .. } = settling.end(finished, |path| files.name(path));
         if has_news {
             confinement.forget_repositories();
         }

@@ -221,7 +221,7 @@ impl Group {
             let told = match after {
                 Ok(after) => self.settle_member(member, after, is_shared, place == 0),
                 Err(why) => {
-                    let notes = member.inspection.take().map(|look| look.run(None));
+                    let notes = member.inspection.take().map(|look| look.run(None).lines);
                     let (failed, notes) = (Some(why.clone()), notes.unwrap_or_default());
                     Told { detail: None, failed, notes }
                 }
@@ -293,11 +293,11 @@ impl Group {
         changes: Option<&[RecordedChange]>,
         after: &Taken,
     ) -> Vec<String> {
-        let Some(changes) = changes else { return inspection.run(None) };
+        let Some(changes) = changes else { return inspection.run(None).lines };
         let left_out = after.left_out.iter().filter(|(_, why)| *why == Why::Build);
         let left_out: Vec<PathBuf> = left_out.map(|(path, _)| path.clone()).collect();
         let content = |hash: &Hash| self.snapshots.content(hash).ok();
-        inspection.run(Some(SeenTraces { changes, left_out: &left_out, content: &content }))
+        inspection.run(Some(SeenTraces { changes, left_out: &left_out, content: &content })).lines
     }
 }
 
@@ -378,7 +378,7 @@ impl KeptFolders {
         match self.0 {
             State::Nothing => Told::default(),
             State::Unkept(mut unkept) => {
-                let notes = unkept.inspection.take().map(|look| look.run(None));
+                let notes = unkept.inspection.take().map(|look| look.run(None).lines);
                 Told { notes: notes.unwrap_or_default(), ..Told::default() }
             }
             State::Running(running) => running.end().await,
@@ -426,7 +426,7 @@ impl Drop for Running {
 }
 
 /// Nobody is there to be told now.
-fn remember(untold: &Untold, notes: Vec<String>) {
+pub(super) fn remember(untold: &Untold, notes: Vec<String>) {
     untold.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
 }
 
@@ -434,7 +434,7 @@ impl Drop for Unkept {
     fn drop(&mut self) {
         let Some(inspection) = self.inspection.take() else { return };
         std::thread::sleep(DYING);
-        remember(&self.untold, inspection.run(None));
+        remember(&self.untold, inspection.run(None).lines);
     }
 }
 

@@ -21,26 +21,39 @@ pub(super) struct JobSettling {
     pub(super) output: Arc<Mutex<JobOutput>>,
 }
 
+/// A job that has ended, and nothing is left to do for it.
+pub(super) struct SettledJob {
+    pub(super) end: JobEnd,
+    /// Repositories have to be looked for again.
+    pub(super) has_news: bool,
+    /// Everything that it left was looked at.
+    pub(super) is_inspected: bool,
+}
+
 impl JobSettling {
-    /// True with it: repositories have to be looked for again. It looks at files, so it blocks.
+    /// It looks at files, so it blocks.
     pub(super) fn end(
         mut self,
         finished: Result<CommandReport, ExecError>,
         shown: impl Fn(&Path) -> String,
-    ) -> (JobEnd, bool) {
+    ) -> SettledJob {
         let mut notes = self.held.settle(shown);
-        let found = self.late.take().map(|late| late.run(None)).unwrap_or_default();
+        let inspected = self.late.take().map(|late| late.run(None));
+        let is_inspected =
+            inspected.as_ref().is_none_or(|inspected| inspected.unfinished.is_none());
+        let found = inspected.map(|inspected| inspected.lines).unwrap_or_default();
         let has_news = !found.is_empty();
         notes.extend(found);
         let end = match finished {
             Ok(finished) => self.ended(finished, notes),
             Err(ExecError::Closed) => JobEnd { notes, ..JobEnd::closed() },
+            Err(ExecError::SupervisorLost) => JobEnd { notes, ..JobEnd::lost() },
             Err(error) => {
                 let words = format!("failed: {error}");
                 JobEnd { notes, ..JobEnd::new(JobStatus::Failed, words) }
             }
         };
-        (end, has_news)
+        SettledJob { end, has_news, is_inspected }
     }
 
     fn ended(&self, mut finished: CommandReport, mut notes: Vec<String>) -> JobEnd {

@@ -2,10 +2,10 @@
 
 use super::background::{answer, job_limit, record};
 use super::execution::{Execution, HandedOver, LIMITS};
-use super::job_settling::JobSettling;
+use super::job_settling::{JobSettling, SettledJob};
 use super::{Bash, BegunCommand, about_command};
 use crate::JobOutput;
-use crate::confine::{KeptConfinement, KeptTemp};
+use crate::confine::{Inspected, KeptConfinement, KeptTemp};
 use ostler_core::job::{JobEnd, JobRecord, JobStatus};
 use ostler_core::ports::{BoxFuture, JobPlace, ToolContext};
 use ostler_core::tool::ToolOutput;
@@ -35,10 +35,36 @@ impl KeptOrder {
     }
 
     fn read(bytes: &[u8]) -> Option<(Self, Command)> {
-        let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
-        let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
-        let (order, command) = rest.split_at_checked(length)?;
+        let (order, command) = parts(bytes)?;
         Some((serde_json::from_slice(order).ok()?, Command::from_bytes(command)?))
+    }
+}
+
+/// What a keeper is told besides the command, and the command.
+fn parts(order: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = order.split_first_chunk::<LENGTH>()?;
+    let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
+    rest.split_at_checked(length)
+}
+
+/// The look that is owed after the command of an order, as text that can be kept until it is made.
+pub struct OwedInspection;
+
+impl OwedInspection {
+    /// To be kept before the command starts. None: the order is damaged.
+    pub fn of(order: &[u8]) -> Option<&[u8]> {
+        parts(order).map(|(order, _)| order)
+    }
+
+    /// Looks at what the command left in the project, after its keeper was killed. It blocks.
+    ///
+    /// # Errors
+    /// If the text is damaged: then nothing was looked at.
+    pub fn make(text: &[u8]) -> Result<Inspected, String> {
+        let order: KeptOrder = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let KeptOrder { cwd, confinement, .. } = order;
+        let shown = |path: &Path| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
+        Ok(confinement.look_late(shown))
     }
 }
 
@@ -73,14 +99,6 @@ impl Bash {
             Err(why) => ToolOutput::error(format!("The command was not run: {why}.")),
         };
         kept.told(ToolOutput { notices, ..output })
-    }
-
-    /// A keeper does not say when its job made a repository, so they are looked for again.
-    pub(super) fn look_again_after_kept_jobs(&self) {
-        let jobs = self.jobs.as_ref().map(|jobs| jobs.list()).unwrap_or_default();
-        if jobs.iter().any(|job| job.record.kept) {
-            self.confinement.forget_repositories();
-        }
     }
 }
 
@@ -124,17 +142,18 @@ impl KeptJob {
         self.stopper.clone()
     }
 
-    /// Waits for its end, and settles what is left to do.
-    pub async fn finished(self) -> JobEnd {
+    /// Waits for its end, and settles what is left to do. True with it: everything that it left was looked at.
+    pub async fn finished(self) -> (JobEnd, bool) {
         let KeptJob { waiting, settling, cwd, temp, .. } = self;
         let finished = waiting.await;
         let settle = move || {
             let shown = |path: &Path| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
-            let (end, _) = settling.end(finished, shown);
+            let SettledJob { end, is_inspected, .. } = settling.end(finished, shown);
             drop(temp);
-            end
+            (end, is_inspected)
         };
         let end = tokio::task::spawn_blocking(settle).await;
-        end.unwrap_or_else(|error| JobEnd::new(JobStatus::Failed, format!("failed: {error}")))
+        let failed = |error| JobEnd::new(JobStatus::Failed, format!("failed: {error}"));
+        end.unwrap_or_else(|error| (failed(error), false))
     }
 }

@@ -3,7 +3,9 @@
 //! The look at the directories begins when the call arrives, while the model may still talk. It is used if the command
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
-use super::group::{Early, Group, Joining, KeptFolders, Member, Turn, Untold, blocking, enter};
+use super::group::{
+    Early, Group, Joining, KeptFolders, Member, Turn, Untold, blocking, enter, remember,
+};
 use crate::confine::{ExactWrites, Inspection};
 use crate::workspace::Files;
 use ostler_core::permission::script::Word;
@@ -105,6 +107,11 @@ impl Undo {
     /// What was found after commands that nobody waited for.
     pub fn untold(&self) -> Vec<String> {
         std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Told with the next command.
+    pub fn remember(&self, notes: Vec<String>) {
+        remember(&self.untold, notes);
     }
 
     /// Why what its commands are known to change could not be taken back.

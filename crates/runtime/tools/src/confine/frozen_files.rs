@@ -17,7 +17,7 @@ const MOST_NAMES: usize = 500;
 type FrozenRun = BTreeSet<(String, String)>;
 
 /// What git runs because of each frozen file or directory.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Frozen(Vec<(PathBuf, FrozenRun)>);
 
 impl Frozen {

@@ -49,6 +49,12 @@ impl Guard {
         Guard { before, incomplete: room.short }
     }
 
+    /// What is not as it was, apart from harmless changes. Everything stays as it is.
+    pub fn changed(&self, kept: &Harmless) -> Vec<&Path> {
+        let changed = self.before.iter().filter(|(path, state)| state.is_changed(path, kept));
+        changed.map(|(path, _)| path.as_path()).collect()
+    }
+
     /// Puts back what is not as it was, unless `kept` says that the change of a file is harmless.
     pub fn restore(&self, kept: &Harmless) -> Vec<Restored> {
         let mut found = Vec::new();
@@ -105,6 +111,19 @@ impl GuardedState {
         room.bytes -= meta.len();
         let mode = meta.permissions().mode();
         fs::read(path).map_or(GuardedState::Unknown, |bytes| GuardedState::File { bytes, mode })
+    }
+
+    fn is_changed(&self, path: &Path, kept: &Harmless) -> bool {
+        let mut room = GuardRoom { bytes: u64::MAX, files: MOST_FILES, short: false };
+        match (self, GuardedState::of(path, &mut room)) {
+            (GuardedState::Unknown, _) => false,
+            (GuardedState::File { bytes: before, .. }, GuardedState::File { bytes: after, .. })
+                if kept(path, before, &after) =>
+            {
+                false
+            }
+            (before, now) => now != *before,
+        }
     }
 
     fn restore(&self, path: &Path, kept: &Harmless, found: &mut Vec<Restored>) {
@@ -256,6 +275,8 @@ mod tests {
         fs::remove_file(at("link")).unwrap();
         symlink("/etc/passwd", at("link")).unwrap();
         fs::write(at("absent"), "here").unwrap();
+        let changed = ["hooks", "config", "link", "absent"].map(at);
+        assert_eq!(guard.changed(&|_, _, _| false), changed.each_ref().map(PathBuf::as_path));
         let done = |name: &str| Restored::Done(at(name));
         let restored = guard.restore(&|_, _, _| false);
         let expected = ["hooks/new", "hooks/a", "hooks/b", "config", "link", "absent"].map(done);

@@ -6,7 +6,8 @@
 
 use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
-use super::traces::{self, TraceStamp, Traces};
+use super::traces::{self, MOST_NAMES, TraceStamp, Traces, UnfinishedWalk};
+use super::unfinished::UnfinishedInspections;
 use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
@@ -14,6 +15,7 @@ use ostler_snapshots::{Hash, RecordedChange, What};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const QUARANTINED: &str =
     include_str!("../../../../../prompts/results/quarantined.md").trim_ascii();
@@ -34,7 +36,7 @@ const AT_INSTALLATION: [&str; 7] =
     ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
 
 /// The state before a command, as far as the look afterwards needs it.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Inspection {
     pub(super) workspace: Workspace,
     /// Directories in which a repository could be put.
@@ -53,6 +55,20 @@ pub struct Inspection {
     pub(super) by_git: bool,
     /// Repositories that run programs are made inert, not only told.
     pub(super) quarantines: bool,
+    /// Names that a walk looks at.
+    pub(super) most_names: usize,
+    /// Where it goes if it cannot be finished.
+    #[serde(skip)]
+    pub(super) unfinished: Arc<UnfinishedInspections>,
+}
+
+/// What an inspection found.
+#[derive(Default)]
+pub struct Inspected {
+    /// One line for each thing, for the model and the person.
+    pub lines: Vec<String>,
+    /// Why the next command must not run: not everything could be looked at.
+    pub unfinished: Option<String>,
 }
 
 /// What a command did, as snapshots know it.
@@ -79,14 +95,17 @@ struct Candidates {
 impl Confinement {
     /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
     /// nobody looks. `walks`: no snapshots say what it changes. `since` tells the time, in nanoseconds since 1970, where they do.
+    ///
+    /// # Errors
+    /// In words, if nobody could say afterwards what it changed: it must not run.
     pub fn inspection(
         &self,
         terms: Terms<'_>,
         walks: bool,
         since: impl FnOnce() -> u64,
-    ) -> Option<Inspection> {
+    ) -> Result<Option<Inspection>, String> {
         if !self.options.enabled || terms.only_reads || terms.unguarded {
-            return None;
+            return Ok(None);
         }
         let since = i64::try_from(since()).unwrap_or(i64::MAX);
         let reach = self.reach();
@@ -110,40 +129,70 @@ impl Confinement {
             terms.git && is_setting || is_judged() || is_inert(path)
         };
         let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
-        Some(Inspection {
+        let before = walks.then(|| Inspection::walk(&reach.workspace, MOST_NAMES));
+        if let Some(walk) = before.as_ref().and_then(|before| before.unfinished.as_ref()) {
+            return Err(walk.refusal());
+        }
+        Ok(Some(Inspection {
             workspace: reach.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
             known,
             frozen,
             judged: terms.writes.to_vec(),
-            before: walks.then(|| Inspection::walk(&reach.workspace)),
+            before,
             since,
             by_git: terms.git,
             quarantines: !terms.lifted,
-        })
+            most_names: MOST_NAMES,
+            unfinished: Arc::clone(&self.unfinished),
+        }))
     }
 }
 
 impl Inspection {
-    /// One line for each thing, for the model and the person.
-    pub fn run(&self, seen: Option<SeenTraces<'_>>) -> Vec<String> {
+    pub fn run(&self, seen: Option<SeenTraces<'_>>) -> Inspected {
         let mut candidates = Candidates::default();
         let mut waiting = Vec::new();
-        match seen {
-            Some(seen) => {
-                self.add_changes(&seen, &mut candidates, &mut waiting);
-                let found = traces::look(seen.left_out, &|_| false);
-                self.add_traces(found, &mut candidates, &mut waiting);
-            }
-            None => {
-                let found = Inspection::walk(&self.workspace);
-                self.add_traces(found, &mut candidates, &mut waiting);
-            }
+        let left_out = seen.as_ref().map(|seen| seen.left_out);
+        if let Some(seen) = &seen {
+            self.add_changes(seen, &mut candidates, &mut waiting);
         }
-        let mut lines = self.replaced();
+        let mut found = self.look(left_out);
+        let unfinished = found.unfinished.take();
+        self.add_traces(found, &mut candidates, &mut waiting);
+        let mut lines: Vec<String> = unfinished.iter().map(UnfinishedWalk::told).collect();
+        lines.extend(self.replaced());
         lines.extend(self.repositories(candidates));
         lines.extend(self.told(waiting));
-        lines
+        if unfinished.is_some() {
+            self.unfinished.add(self, left_out);
+        }
+        Inspected { lines, unfinished: unfinished.map(|walk| walk.refusal()) }
+    }
+
+    /// A walk through everything, or through directories that snapshots leave out.
+    fn look(&self, left_out: Option<&[PathBuf]>) -> Traces {
+        match left_out {
+            Some(left_out) => traces::look(left_out, self.most_names, &|_| false),
+            None => Inspection::walk(&self.workspace, self.most_names),
+        }
+    }
+
+    /// Another try of an inspection that was not finished.
+    ///
+    /// # Errors
+    /// Where it had to end again.
+    pub(super) fn finish(
+        &self,
+        left_out: Option<&[PathBuf]>,
+    ) -> Result<Vec<String>, UnfinishedWalk> {
+        let mut found = self.look(left_out);
+        if let Some(unfinished) = found.unfinished.take() {
+            return Err(unfinished);
+        }
+        let (mut candidates, mut waiting) = (Candidates::default(), Vec::new());
+        self.add_traces(found, &mut candidates, &mut waiting);
+        Ok(self.repositories(candidates).into_iter().chain(self.told(waiting)).collect())
     }
 
     fn add_changes(
@@ -173,9 +222,9 @@ impl Inspection {
     }
 
     /// What a look without snapshots sees.
-    pub(super) fn walk(workspace: &Workspace) -> Traces {
+    pub(super) fn walk(workspace: &Workspace, most_names: usize) -> Traces {
         let is_wanted = |path: &Path| autorun(path, workspace).is_some() || is_package(path);
-        traces::look(&workspace.roots, &is_wanted)
+        traces::look(&workspace.roots, most_names, &is_wanted)
     }
 
     fn add_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<WaitingLook>) {

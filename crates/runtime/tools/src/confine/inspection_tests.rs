@@ -1,6 +1,8 @@
 //! What a command leaves behind is found, by snapshots and by a walk alike, and what is the user's stays as it is.
 
 use super::*;
+use crate::confine::ConfineOptions;
+use crate::confine::tests::confinement;
 use ostler_snapshots::{Config, Snapshots};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -35,7 +37,7 @@ impl Ground {
         let workspace =
             Workspace { cwd: root.clone(), roots: roots.clone(), ..Workspace::default() };
         let inspection = Inspection {
-            before: walks.then(|| Inspection::walk(&workspace)),
+            before: walks.then(|| Inspection::walk(&workspace, MOST_NAMES)),
             workspace,
             places: roots.clone(),
             known: vec![root.join(".git"), root.join(".git/worktrees/old")],
@@ -44,13 +46,15 @@ impl Ground {
             since,
             by_git: false,
             quarantines: true,
+            most_names: MOST_NAMES,
+            unfinished: Arc::default(),
         };
         Ground { _dir: dir, root, snapshots, inspection }
     }
 
     fn look(&self) -> Vec<String> {
         if self.inspection.before.is_some() {
-            return self.inspection.run(None);
+            return self.inspection.run(None).lines;
         }
         let after = self.snapshots.take("after").unwrap();
         let changes = if after.id > 1 {
@@ -60,11 +64,8 @@ impl Ground {
         };
         let left_out: Vec<PathBuf> = after.left_out.into_iter().map(|(path, _)| path).collect();
         let content = |hash: &Hash| self.snapshots.content(hash).ok();
-        self.inspection.run(Some(SeenTraces {
-            changes: &changes,
-            left_out: &left_out,
-            content: &content,
-        }))
+        let seen = SeenTraces { changes: &changes, left_out: &left_out, content: &content };
+        self.inspection.run(Some(seen)).lines
     }
 
     fn file(&self, name: &str, text: &str) {
@@ -372,4 +373,38 @@ fn what_was_allowed_is_only_told() {
     ground.look();
     assert!(!is_repository(&ground.root.join("sub/.git")));
     assert!(!is_repository(&ground.root.join("sub")));
+}
+
+/// The walk ends before it has seen the last repository: that is said, and nothing runs that could use it, until another
+/// walk comes to its end.
+#[test]
+fn what_could_not_be_looked_at_stops_what_could_run_it() {
+    for walks in [true, false] {
+        let mut ground = Ground::new(walks, |_| {});
+        let confinement = confinement(ConfineOptions::default(), [true; 3], &ground.root);
+        ground.inspection.unfinished = Arc::clone(&confinement.unfinished);
+        ground.inspection.most_names = 60;
+        let many = ground.root.join("node_modules");
+        (0..40).for_each(|n| repository(&many.join(format!("{n:02}/.git")), EVIL));
+        // Snapshots leave a directory of a build out.
+        let left_out = [many.clone()];
+        let seen = SeenTraces { changes: &[], left_out: &left_out, content: &|_| None };
+        let Inspected { lines, unfinished } = ground.inspection.run((!walks).then_some(seen));
+        let at = format!("stopped at {}", many.display());
+        assert!(lines[0].contains("could not be finished") && lines[0].contains(&at), "{lines:?}");
+        assert!(unfinished.is_some_and(|why| why.contains(&at)), "{walks}");
+        let live = || (0..40).filter(|n| is_repository(&many.join(format!("{n:02}/.git")))).count();
+        assert!(live() > 0, "{walks}: it proves nothing");
+        let next = || confinement.finish_inspections(Terms::default());
+        let refused = next().unwrap_err();
+        assert!(refused.contains(&at), "{refused}");
+        let reads = Terms { only_reads: true, ..Terms::default() };
+        assert_eq!(confinement.finish_inspections(reads), Ok(Vec::new()));
+        // The person makes room, and the rest is looked at.
+        (0..20).for_each(|n| fs::remove_dir_all(many.join(format!("{n:02}"))).unwrap());
+        let found = next().unwrap();
+        assert!(found.iter().any(|line| line.contains("made inert")), "{walks}: {found:?}");
+        assert_eq!(live(), 0, "{walks}");
+        assert_eq!(next(), Ok(Vec::new()), "nothing is left to do");
+    }
 }

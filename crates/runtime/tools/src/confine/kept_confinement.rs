@@ -1,12 +1,12 @@
 //! What another process needs to settle after a command that it runs in our place.
 
-use super::guard::Guard;
+use super::guard::{Guard, is_harmless_change};
 use super::rebase::Rebases;
 use super::temp_directory::OwnedTemp;
-use super::{ConfinedCommand, Confinement, Inspection};
+use super::{ConfinedCommand, Confinement, Inspected, Inspection};
 use ostler_exec::Sandbox;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Can be written to and read from the order for a keeper.
@@ -61,6 +61,28 @@ impl KeptConfinement {
         let (new_files, _temp) = (None, None);
         let held = ConfinedCommand { sandbox, guard, rebases, new_files, _temp };
         Ok((held, late, KeptTemp { own, _shared }))
+    }
+}
+
+impl KeptConfinement {
+    /// The look after a command whose keeper was killed before it could look. Meanwhile somebody else may have worked
+    /// there, so hooks and settings are only told; new repositories that run programs are made inert all the same.
+    pub fn look_late(self, shown: impl Fn(&Path) -> String) -> Inspected {
+        let changed = |path: &Path| {
+            format!(
+                "{} changed while the job ran or later, and git runs programs that it names. If nobody else changed it, \
+                 the job did: look at it before you use git.",
+                shown(path)
+            )
+        };
+        let guard = self.guard.iter().flat_map(|guard| guard.changed(&is_harmless_change));
+        let mut lines: Vec<String> = guard.map(changed).collect();
+        let rebases = self.rebases.map(Rebases::running).unwrap_or_default();
+        lines.extend(rebases.into_iter().map(|left| left.told(&shown)));
+        let Some(late) = self.late else { return Inspected { lines, unfinished: None } };
+        let found = late.run(None);
+        lines.extend(found.lines);
+        Inspected { lines, ..found }
     }
 }
 

@@ -20,13 +20,14 @@ mod rebase;
 mod repository;
 mod temp_directory;
 mod traces;
+mod unfinished;
 
 use crate::bash::CommandVariables;
 pub use confined_command::ConfinedCommand;
 use denied_files::{DeniedPaths, DenyRules};
 pub use exact_writes::ExactWrites;
 use guard::Guard;
-pub use inspection::{Inspection, SeenTraces};
+pub use inspection::{Inspected, Inspection, SeenTraces};
 pub use kept_confinement::{KeptConfinement, KeptTemp};
 pub use limits::LimitOptions;
 pub(crate) use limits::{limit_behind, stopped_by_limit};
@@ -44,6 +45,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use temp_directory::OwnedTemp;
 use tempfile::TempDir;
+use unfinished::UnfinishedInspections;
 
 /// What a person has decided about the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +91,8 @@ pub struct Confinement {
     limits: OnceLock<ProcessLimits>,
     /// The files that deny rules cover.
     denied: Live<DenyRules>,
+    /// What was changed in the workspace and could not be looked at.
+    unfinished: Arc<UnfinishedInspections>,
 }
 
 /// What a call is run with.
@@ -146,6 +150,7 @@ impl Confinement {
             temp: OnceLock::new(),
             limits: OnceLock::new(),
             denied: Live::default(),
+            unfinished: Arc::default(),
         }
     }
 

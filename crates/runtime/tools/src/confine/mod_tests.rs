@@ -6,7 +6,7 @@ use ostler_exec::{Bounds, SupervisorProgram};
 use std::fs;
 
 /// A machine with these layers, and a workspace that is a repository.
-fn confinement(options: ConfineOptions, layers: [bool; 3], root: &Path) -> Confinement {
+pub(super) fn confinement(options: ConfineOptions, layers: [bool; 3], root: &Path) -> Confinement {
     let executor = Executor::new(SupervisorProgram::this_binary(["none"]));
     let workspace = Workspace {
         cwd: root.into(),
@@ -226,7 +226,7 @@ fn a_worktree_counts_as_known_once_it_is_protected() {
     }
     fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     let strict = confinement(ConfineOptions::default(), ALL, &root);
-    let known = || strict.inspection(Terms::default(), false, || 0).unwrap().known;
+    let known = || strict.inspection(Terms::default(), false, || 0).unwrap().unwrap().known;
     let [old, new] = ["old", "new"].map(|name| git.join("worktrees").join(name));
     assert_eq!(known(), [git.clone(), old.clone()]);
     fs::create_dir(&new).unwrap();

@@ -73,6 +73,11 @@ impl Rebases {
         Rebases { fixed: present, absent, by_git }
     }
 
+    /// What would run something, whoever made it.
+    pub(super) fn running(self) -> Vec<RebaseLeft> {
+        Rebases { by_git: true, ..self }.settle()
+    }
+
     /// Removes what would run something.
     pub(super) fn settle(&self) -> Vec<RebaseLeft> {
         let left = self.absent.iter().filter(|state| runs(state));

@@ -7,8 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const MOST_NAMES: usize = 20_000;
-const MOST_LEVELS: usize = 8;
+/// Names that a walk looks at. It takes seconds at worst, and tens of megabytes.
+pub(super) const MOST_NAMES: usize = 1_000_000;
+/// Levels of directories; each is a call of a function.
+pub(super) const MOST_LEVELS: usize = 256;
 const MOST_HOOKS: usize = 200;
 /// The clock of files may be behind ours by this much, in nanoseconds.
 const CLOCK: i64 = 20_000_000;
@@ -18,14 +20,24 @@ const PARTS: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
 /// The parts that make it one. Where nobody looked before the command, a new one counts as a change.
 const VITAL: [&str; 3] = ["HEAD", "objects", "refs"];
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Traces {
     /// Repositories, and `.git` that is a file or a link.
     pub(super) repositories: BTreeMap<PathBuf, TraceStamp>,
     pub(super) links: BTreeMap<PathBuf, TraceStamp>,
     /// Files that were asked for.
     pub(super) files: BTreeMap<PathBuf, TraceStamp>,
+    /// Where the walk ended before it had seen everything.
+    pub(super) unfinished: Option<UnfinishedWalk>,
     names: usize,
+    most_names: usize,
+}
+
+/// A walk that reached a limit: nothing is known of what it did not see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct UnfinishedWalk {
+    pub(super) root: PathBuf,
+    pub(super) at: PathBuf,
 }
 
 /// Differs when something was changed. No program can set the times that it is made of.
@@ -58,16 +70,32 @@ impl TraceStamp {
     }
 }
 
-pub(super) fn look(roots: &[PathBuf], wanted: &dyn Fn(&Path) -> bool) -> Traces {
-    let mut found = Traces::default();
+pub(super) fn look(roots: &[PathBuf], most_names: usize, wanted: &dyn Fn(&Path) -> bool) -> Traces {
+    let mut found = Traces { most_names, ..Traces::default() };
     for root in roots {
         found.folder(root, 0, wanted);
+        if let Some(unfinished) = &mut found.unfinished {
+            root.clone_into(&mut unfinished.root);
+            break;
+        }
     }
     found
 }
 
 impl Traces {
+    /// False: a limit is reached, and nothing more is looked at.
+    fn may_look(&mut self, folder: &Path, level: usize) -> bool {
+        if self.unfinished.is_none() && (self.names > self.most_names || level > MOST_LEVELS) {
+            let at = folder.to_owned();
+            self.unfinished = Some(UnfinishedWalk { root: at.clone(), at });
+        }
+        self.unfinished.is_none()
+    }
+
     fn folder(&mut self, folder: &Path, level: usize, wanted: &dyn Fn(&Path) -> bool) {
+        if !self.may_look(folder, level) {
+            return;
+        }
         if is_repository(folder) || can_be_shared(folder) {
             // A bare one may hold ordinary files as well.
             self.repository(folder);
@@ -79,7 +107,7 @@ impl Traces {
         let mut below = Vec::new();
         for entry in entries {
             self.names += 1;
-            if self.names > MOST_NAMES {
+            if !self.may_look(folder, level) {
                 return;
             }
             let Ok(kind) = entry.file_type() else { continue };
@@ -92,10 +120,8 @@ impl Traces {
                 self.files.insert(path.clone(), TraceStamp::of([path].into_iter()));
             }
         }
-        if level < MOST_LEVELS {
-            below.sort();
-            below.iter().for_each(|path| self.folder(path, level + 1, wanted));
-        }
+        below.sort();
+        below.iter().for_each(|path| self.folder(path, level + 1, wanted));
     }
 
     /// With those of its submodules.
@@ -119,7 +145,7 @@ impl Traces {
         let entries = folder.read_dir().into_iter().flatten().flatten();
         for entry in entries {
             self.names += 1;
-            if self.names > MOST_NAMES || level > MOST_LEVELS {
+            if !self.may_look(folder, level) {
                 return;
             }
             let path = entry.path();
@@ -153,7 +179,25 @@ mod tests {
         let settings = time("config");
         // The clock of files goes in steps.
         while fs::write(git.join("HEAD"), "x").is_err() || time("HEAD") == settings {}
-        let found = look(&[dir.path().to_owned()], &|_| false);
+        let found = look(&[dir.path().to_owned()], MOST_NAMES, &|_| false);
         assert!(found.repositories[&git].newest >= time("HEAD"));
+    }
+
+    #[test]
+    fn a_walk_that_reaches_a_limit_says_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_owned();
+        for name in ["a/one", "a/two", "b/three"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let ended = |most| look(std::slice::from_ref(&root), most, &|_| false).unfinished;
+        assert_eq!(ended(5), None);
+        let at = root.join("b");
+        assert_eq!(ended(4), Some(UnfinishedWalk { root: root.clone(), at }));
+        // Too deep for the walk, and a path that is not too long for the system.
+        let deep = "x/".repeat(MOST_LEVELS + 1);
+        fs::create_dir_all(root.join(&deep)).unwrap();
+        let found = ended(MOST_NAMES).unwrap();
+        assert_eq!((found.root, found.at), (root.clone(), root.join(deep.trim_end_matches('/'))));
     }
 }

@@ -24,10 +24,13 @@ pub enum JobsCommand {
         json: bool,
     },
     /// Show a job and the end of its output
-    #[command(after_help = "Example: ostler jobs show b1f03c2")]
+    #[command(after_help = "Example: ostler jobs show b1f03c2 --follow")]
     Show {
         /// The job's id or a unique prefix of it
         id: String,
+        /// Print new output until the job ends
+        #[arg(short, long, conflicts_with = "json")]
+        follow: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,

@@ -64,6 +64,89 @@ fn a_line_moves_the_running_command_to_the_background() {
     world.assert_never_rejected();
 }
 
+/// What is known of a job is shown, and stays the same once it has ended.
+#[test]
+fn a_job_that_has_ended_is_shown_with_everything_that_is_known_of_it() {
+    let command = "echo one; touch begun; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 3";
+    let job = json!({ "command": command, "run_in_background": true, "description": "Try it" });
+    let script = Script::new()
+        .answer(calls([("Bash", job)]))
+        .answer(text("Started."))
+        .answer(text("Noted."));
+    let world = World::new(script);
+    let mut talk = start(&world, true, &BYPASS);
+    talk.expect("> ");
+    talk.send_line("go");
+    talk.expect("Started.");
+    talk.expect("> ");
+    let listed = || world.run(&["jobs", "list", "--json"]).stdout;
+    let job = || -> Value { serde_json::from_str(listed().trim()).unwrap() };
+    let id = job()["id"].as_str().unwrap().to_owned();
+    assert_eq!(job()["state"], "running");
+    let followed = std::thread::scope(|scope| {
+        let follower = scope.spawn(|| world.run(&["jobs", "show", "-f", &id]));
+        std::fs::write(world.project().join("go"), "").unwrap();
+        follower.join().unwrap()
+    });
+    assert_eq!(followed.code, Some(0));
+    assert!(followed.stdout.ends_with("\none\ntwo\n"), "{}", followed.stdout);
+    assert!(followed.stderr.contains("failed with exit code 3"), "{}", followed.stderr);
+    talk.expect("Noted.");
+    quit(&mut talk);
+    let list = world.run(&["jobs", "list"]).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].starts_with("ID ") && lines[0].contains("EXIT"), "{list}");
+    assert!(lines[1].starts_with(&id) && lines[1].contains("failed        3 "), "{list}");
+    let shown = world.run(&["jobs", "show", &id]).stdout;
+    for part in [
+        "label:     Try it\n",
+        "command:   echo one; touch begun; ",
+        "state:     failed\n",
+        "exit code: 3\n",
+        "ended:     failed with exit code 3\n",
+        "started:   2",
+        "duration:  ",
+        "limit:     300 s\n",
+        "\n\none\ntwo\n",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let json: Value =
+        serde_json::from_str(&world.run(&["jobs", "show", &id, "--json"]).stdout).unwrap();
+    assert_eq!((&json["command"], &json["newest_output"]), (&json!(command), &json!("one\ntwo\n")));
+    assert_eq!(json["end"]["exit_code"], 3);
+    assert_eq!(json["duration_ms"], job()["duration_ms"], "it does not grow any more");
+    let of_none = world.run(&["jobs", "list", "--session", "nope"]).stdout;
+    assert_eq!(of_none, "No background jobs of session \"nope\" were found.\n");
+    // What is not a regular file is not opened.
+    let output = std::path::PathBuf::from(json["output"].as_str().unwrap());
+    std::fs::remove_file(&output).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &output).unwrap();
+    let shown = world.run(&["jobs", "show", &id]).stdout;
+    assert!(shown.contains("it is a symbolic link") && !shown.contains("root:"), "{shown}");
+    std::fs::remove_file(&output).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&output).status().unwrap();
+    assert!(made.success());
+    let shown = world.run(&["jobs", "show", &id]).stdout;
+    assert!(shown.contains("it is not a regular file"), "{shown}");
+    world.assert_never_rejected();
+}
+
+/// The job would outlive the grace that it gets, however long that takes on a slow machine.
+#[test]
+fn a_job_that_ends_with_the_program_is_told() {
+    let job = json!({ "command": WAITS, "run_in_background": true });
+    let script = Script::new().answer(calls([("Bash", job)])).answer(text("Started."));
+    let world = World::new(script);
+    let ran = world.run(&[&["-p", "go"], &BYPASS[..]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Started.\n"), "{}", ran.stderr);
+    let listed = world.run(&["jobs", "list", "--json"]).stdout;
+    let id = serde_json::from_str::<Value>(listed.trim()).unwrap()["id"].clone();
+    let told =
+        format!("stopped background job {}; use --keep-jobs to keep it", id.as_str().unwrap());
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+}
+
 /// The turn that started the agent is over, nobody has typed anything, and the agent asks.
 #[test]
 fn an_agent_in_the_background_asks_at_the_prompt() {

@@ -63,7 +63,8 @@ fn a_kept_job_is_stopped_from_any_terminal_after_quit() {
     assert!(listed.contains(&id) && listed.contains("[kept]"), "{listed}");
     let stopped = world.run(&["jobs", "stop", &id]);
     assert_eq!((stopped.code, stopped.stdout), (Some(0), format!("stopped {id}\n")));
-    assert_eq!(world.run(&["jobs", "list", "--running"]).stdout, "No background jobs.\n");
+    let nothing = "No background jobs are running.\n";
+    assert_eq!(world.run(&["jobs", "list", "--running"]).stdout, nothing);
     world.run(&["-p", "next", "--continue"]);
     assert!(told(&world).contains("was stopped with `ostler jobs stop`"), "{}", told(&world));
 }
