@@ -383,7 +383,7 @@ fn what_could_not_be_looked_at_stops_what_could_run_it() {
         let mut ground = Ground::new(walks, |_| {});
         let confinement = confinement(ConfineOptions::default(), [true; 3], &ground.root);
         ground.inspection.unfinished = Arc::clone(&confinement.unfinished);
-        ground.inspection.most_names = 60;
+        ground.inspection.most_names = 150;
         let many = ground.root.join("node_modules");
         (0..40).for_each(|n| repository(&many.join(format!("{n:02}/.git")), EVIL));
         // Snapshots leave a directory of a build out.

@@ -96,28 +96,33 @@ impl Traces {
         if !self.may_look(folder, level) {
             return;
         }
-        if is_repository(folder) || can_be_shared(folder) {
-            // A bare one may hold ordinary files as well.
-            self.repository(folder);
-            if folder.file_name().is_some_and(|name| name == ".git") {
-                return;
-            }
-        }
-        let entries = folder.read_dir().into_iter().flatten().flatten();
         let mut below = Vec::new();
-        for entry in entries {
+        // Both kinds of repositories have one of these.
+        let mut may_be_repository = false;
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
             self.names += 1;
             if !self.may_look(folder, level) {
                 return;
             }
+            let name = entry.file_name();
+            may_be_repository |= name == "HEAD" || name == "objects";
             let Ok(kind) = entry.file_type() else { continue };
-            let path = entry.path();
             if kind.is_dir() {
-                below.push(path);
-            } else if entry.file_name() == ".git" {
+                below.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            if name == ".git" {
                 self.links.insert(path.clone(), TraceStamp::of([path].into_iter()));
             } else if wanted(&path) {
                 self.files.insert(path.clone(), TraceStamp::of([path].into_iter()));
+            }
+        }
+        if may_be_repository && (is_repository(folder) || can_be_shared(folder)) {
+            self.repository(folder);
+            // A bare one may hold ordinary files as well.
+            if folder.file_name().is_some_and(|name| name == ".git") {
+                return;
             }
         }
         below.sort();
