@@ -55,7 +55,7 @@ fn line((turn, entry): (u32, &Entry)) -> Option<TurnLine> {
     Some(TurnLine { turn, at: at.0, prompt, calls: 0, files: None, conversation: true })
 }
 
-fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
+pub(super) fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
     let mut paths: HashSet<PathBuf> = HashSet::new();
     let mut pairs = Vec::new();
     for call in calls {

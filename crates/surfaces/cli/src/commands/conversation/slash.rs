@@ -42,6 +42,9 @@ While the agent works, a line you type reaches the model at its next step; /queu
 Answer a question with y (once), s (this session), p (this project) or n, or type why not.
 Outside a session, `ostler permissions` lists the rules, explains why Ostler asks about a call, and revokes approvals.";
 
+const UNDO_USAGE: &str = "/undo, /undo N, /undo --list or /undo --redo; --dry-run only lists, --keep PATH leaves a path as it is";
+const REWIND_USAGE: &str = "/rewind or /rewind TURN; --files or --conversation restores only one of them, --dry-run only lists";
+
 /// What a command leads to.
 pub enum Effect {
     /// These lines are the answer.
@@ -244,12 +247,22 @@ impl Conversation<'_> {
         let is_turn = command == "/rewind" && !rest.is_empty() && !rest.starts_with('-');
         let rest = if is_turn { format!("--to {rest}") } else { rest.to_owned() };
         let words = format!("{rest} --session {}", self.session.id());
-        let args = parsed(command.trim_start_matches('/'), &words)?;
+        let Ok(args) = parsed(command.trim_start_matches('/'), &words) else {
+            let entered = format!("{command} {rest}");
+            let usage = if command == "/undo" { UNDO_USAGE } else { REWIND_USAGE };
+            bail!("cannot read \"{}\"; use {usage}", visible(entered.trim()));
+        };
         printer::written().await?;
         let _lent = terminal::lend();
         match args.command {
-            Some(Command::Undo(args)) => undo::run_in(&self.session, self.environment, &args)?,
-            Some(Command::Rewind(args)) => rewind::run_in(&self.session, self.environment, &args)?,
+            Some(Command::Undo(mut args)) => {
+                args.common.in_session = true;
+                undo::run_in(&self.session, self.environment, &args)?
+            }
+            Some(Command::Rewind(mut args)) => {
+                args.common.in_session = true;
+                rewind::run_in(&self.session, self.environment, &args)?
+            }
             _ => bail!("this is not a command of a session"),
         };
         self.session.announce();
