@@ -8,7 +8,7 @@ use crate::output::screen::Screen;
 use crate::output::visible::visible;
 use crate::output::{agents, say, usage};
 use anyhow::Result;
-use ostler::{Envelope, Event, Finished, words};
+use ostler::{Envelope, Event, Finished, InboundSource, QueuedItem, summary_of, words};
 
 pub struct LineOutput {
     pub screen: Screen,
@@ -17,18 +17,46 @@ pub struct LineOutput {
     entered: String,
     /// The turn is a summary of the conversation.
     compacted: bool,
+    /// The next turn was asked for.
+    asked: bool,
+    /// A turn began that nobody asked for, and nothing has said why yet.
+    unexplained: bool,
+    /// Ends of jobs that the model does not know of yet, while the session is driven.
+    ended_jobs: Vec<QueuedItem>,
 }
 
 impl LineOutput {
     pub fn new() -> Self {
         let (screen, waiting) = (Screen::new(), Waiting::new());
-        LineOutput { screen, waiting, entered: String::new(), compacted: false }
+        LineOutput {
+            screen,
+            waiting,
+            entered: String::new(),
+            compacted: false,
+            asked: false,
+            unexplained: false,
+            ended_jobs: Vec::new(),
+        }
     }
 
     /// What was entered leads to a turn.
     pub fn begin(&mut self, line: &str) {
         self.entered = line.split_whitespace().next().unwrap_or_default().to_owned();
         (self.screen, self.compacted) = (Screen::new(), false);
+        (self.asked, self.unexplained) = (true, false);
+        self.ended_jobs.clear();
+    }
+
+    /// Says why a turn starts that nobody asked for: the first of these that is the end of a job.
+    pub fn explain(&mut self, items: &[QueuedItem]) -> Result<()> {
+        let mut ends = items.iter().filter_map(|item| match &item.source {
+            InboundSource::Job { id } => Some((id, summary_of(&item.text))),
+            _ => None,
+        });
+        let Some((id, summary)) = ends.next() else { return Ok(()) };
+        let said = summary.map_or_else(|| format!("Background job {id} ended"), str::to_owned);
+        self.waiting.clear();
+        self.screen.note(&format!("{}: starting a turn", visible(&said)))
     }
 
     pub fn greet(&mut self, conversation: &mut Conversation<'_>, news: &[String]) -> Result<()> {
@@ -78,6 +106,22 @@ impl LineOutput {
 
     fn event(&mut self, event: &Event) -> Result<()> {
         match event {
+            Event::Queued(item) if matches!(item.source, InboundSource::Job { .. }) => {
+                self.ended_jobs.push(item.clone());
+                self.screen.event(event)
+            }
+            Event::TurnStarted { .. } => {
+                self.unexplained = !std::mem::take(&mut self.asked);
+                self.screen.event(event)
+            }
+            Event::Delivered { ids } => {
+                let told = |item: &mut QueuedItem| ids.contains(&item.id);
+                let told: Vec<QueuedItem> = self.ended_jobs.extract_if(.., told).collect();
+                if std::mem::take(&mut self.unexplained) {
+                    self.explain(&told)?;
+                }
+                self.screen.event(event)
+            }
             Event::Finished(finished) => {
                 self.screen.end_line()?;
                 // What no answer showed: why a conversation was not summarized.

@@ -80,6 +80,7 @@ impl<'a> Repl<'a> {
                 None => match self.typing.prompt(&self.conversation.session, signals).await? {
                     Typed::Report => {
                         self.output.begin("");
+                        self.output.explain(&self.conversation.session.reports())?;
                         let driver = self.conversation.session.run_reports()?;
                         match self.turn(driver, signals).await? {
                             Some(code) => return Ok(code),
