@@ -62,7 +62,7 @@ impl Inbox {
     pub fn next_prompt(&self) -> Option<Inbound> {
         let starts = |item: &Inbound| match item.when {
             Delivery::AfterTurn => true,
-            Delivery::NextBoundary => item.source == InboundSource::Person,
+            Delivery::NextBoundary | Delivery::NextStep => item.source == InboundSource::Person,
             Delivery::Later => false,
         };
         self.journal.take(starts, 1).pop()
@@ -100,7 +100,7 @@ impl Inbox {
 
 fn is_due(item: &Inbound, waited: bool) -> bool {
     match item.when {
-        Delivery::NextBoundary => true,
+        Delivery::NextBoundary | Delivery::NextStep => true,
         Delivery::Later => waited,
         Delivery::AfterTurn => false,
     }

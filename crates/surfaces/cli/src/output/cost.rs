@@ -66,6 +66,11 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
     if total.failed > 0 {
         lines.push(format!("{} and cost nothing.", requests(total.failed, "failed", "failed")));
     }
+    if total.cancelled > 0 {
+        let what = "cancelled before the answer began; the provider reported no cost";
+        let (one, several) = (format!("was {what}"), format!("were {what}"));
+        lines.push(format!("{}.", requests(total.cancelled, &one, &several)));
+    }
     if total.dropped > 0 {
         lines.push(format!("{}.", requests(total.dropped, "broke off", "broke off")));
     }
@@ -122,7 +127,7 @@ fn request(row: &CostRow) -> [String; 9] {
     }
     let time = match charge.status {
         ChargeStatus::Lost => "-".to_owned(),
-        ChargeStatus::Failed => format!("{} ms", charge.latency_ms),
+        ChargeStatus::Failed | ChargeStatus::Cancelled => format!("{} ms", charge.latency_ms),
         ChargeStatus::Ok | ChargeStatus::Dropped | ChargeStatus::Estimated => {
             format!("{}/{} ms", charge.first_byte_ms.unwrap_or_default(), charge.latency_ms)
         }
@@ -226,7 +231,8 @@ pub fn as_json(costs: &Costs, side: Side, since_ms: u64) -> Value {
 fn line_json(line: &CostLine) -> Value {
     let Usage { input, output, cache_write, cache_write_1h, cache_read } = line.usage;
     json!({
-        "key": line.key, "requests": line.requests, "failed": line.failed, "dropped": line.dropped,
+        "key": line.key, "requests": line.requests, "failed": line.failed,
+        "cancelled": line.cancelled, "dropped": line.dropped,
         "lost": line.lost, "lost_usd": line.lost_cost,
         "input": input, "output": output, "cache_write": cache_write,
         "cache_write_1h": cache_write_1h, "cache_read": cache_read,

@@ -50,6 +50,9 @@ fn only_what_happened_is_said() {
     };
     assert_eq!(said(|_| {}), [] as [&str; 0]);
     assert_eq!(said(|total| total.failed = 1), ["1 request failed and cost nothing."]);
+    let cancelled =
+        "2 requests were cancelled before the answer began; the provider reported no cost.";
+    assert_eq!(said(|total| total.cancelled = 2), [cancelled]);
     assert_eq!(said(|total| total.dropped = 2), ["2 requests broke off."]);
     let lost = "2 requests of processes that died are counted at the reserved amount, $0.1300.";
     assert_eq!(said(|total| (total.lost, total.lost_cost) = (2, 0.13)), [lost]);
