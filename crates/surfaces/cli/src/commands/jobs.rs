@@ -63,6 +63,16 @@ pub fn table(jobs: &[JobView]) -> Vec<String> {
     }
 }
 
+/// A job of a session, for its own terminal, with the end of its output.
+pub fn shown(job: &JobView) -> Vec<String> {
+    let mut lines = vec![line(job)];
+    if let Some(path) = &job.record.output {
+        lines.push(format!("output: {}", visible(&path.display().to_string())));
+        lines.extend(newest(path).lines().map(visible));
+    }
+    lines
+}
+
 fn line(job: &JobView) -> String {
     let since = age(ostler::now_ms().saturating_sub(job.record.at.0));
     let state = job.end.as_ref().map_or("running", |end| end.status.name());

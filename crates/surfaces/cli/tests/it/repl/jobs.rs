@@ -65,6 +65,13 @@ fn a_job_that_a_person_stops_in_the_session_starts_no_turn() {
         talk.expect("> ");
         let listed = world.run(&["jobs", "list", "--json"]);
         let job: Value = serde_json::from_str(listed.stdout.trim()).unwrap();
+        talk.send_line(&format!("/jobs show {}", job["id"].as_str().unwrap()));
+        talk.expect("running");
+        talk.expect("output: /");
+        talk.expect("> ");
+        talk.send_line("/jobs show nonsense");
+        talk.expect("there is no job \"nonsense\"");
+        talk.expect("> ");
         talk.send_line(&format!("/jobs stop {}", job["id"].as_str().unwrap()));
         talk.expect("stopping ");
         until("it ends", || world.run(&["jobs", "list", "--running"]).stdout.starts_with("No "));
