@@ -111,7 +111,9 @@ pub use init::{Init, block_on, init};
 pub use input::{Input, InputReceipt, InputRefused, Prompt};
 pub use jobs::{JobOptions, MachineJob, machine_jobs, stop_machine_job};
 pub use log_choice::list_sessions;
-pub use machine_agents::{AgentActivity, AgentsView, Blocked, MachineAgent, machine_agents};
+pub use machine_agents::{
+    AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, machine_agents,
+};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
@@ -144,7 +146,7 @@ pub use ostler_core::permission::{
     Fallback, Mode, PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier,
     Touch, TouchKind, Verdict, Workspace,
 };
-pub use ostler_core::ports::MemoryStore;
+pub use ostler_core::ports::{AgentKind, MemoryStore};
 pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };

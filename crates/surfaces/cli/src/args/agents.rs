@@ -4,6 +4,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
+    /// List the kinds of agents that the model can start here, with their files
+    #[arg(long, conflicts_with_all = ["all", "watch"])]
+    pub definitions: bool,
     /// Also show agents that have ended, and the newest of the sessions that have ended
     #[arg(long)]
     pub all: bool,
