@@ -83,6 +83,7 @@ mod session_events;
 mod session_fork;
 mod session_jobs;
 mod session_options;
+mod session_overview;
 mod session_parts;
 mod session_rewind;
 mod session_rules;
@@ -110,7 +111,7 @@ pub use host_options::HostOptions;
 pub use init::{Init, block_on, init};
 pub use input::{Input, InputReceipt, InputRefused, Prompt};
 pub use jobs::{JobOptions, MachineJob, machine_jobs, stop_machine_job};
-pub use log_choice::list_sessions;
+pub use log_choice::{check_continue, list_sessions};
 pub use machine_agents::{
     AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, machine_agents,
 };
@@ -194,6 +195,7 @@ pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
 pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
+pub use session_overview::SessionOverview;
 pub use session_rewind::{Rewind, Undo, Undoes};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};

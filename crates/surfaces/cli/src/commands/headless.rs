@@ -1,8 +1,9 @@
 //! `ostler -p`: one prompt, or the rest of a turn that was left open; no terminal.
 
 use super::local::{self, Local};
+use super::no_key::{self, check_continue};
 use super::signals::Signals;
-use super::{cost, no_key, stdin, trust};
+use super::{cost, stdin, trust};
 use crate::args::{Format, RunArgs};
 use crate::exit::{self, Code, Wrong, warn};
 use crate::output::json::JsonOutput;
@@ -13,7 +14,7 @@ use crate::output::text::{ScreenOutput, TextOutput};
 use crate::output::{Output, printer};
 use anyhow::Result;
 use ostler::{Driver, Event, Finished, Host, Input, Prompt, Session, SystemIds, Timestamp};
-use ostler_profile::{Access, Environment};
+use ostler_profile::{Access, Environment, Profile};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let began = Timestamp(ostler::now_ms());
     let goes_on = args.resume.is_some() || args.continue_;
     let prompt = stdin::prompt(args.prompt.as_deref(), !goes_on)?;
-    let profile = match trust::begin(environment, args) {
+    let profile = match begin(environment, args) {
         Ok(profile) => profile,
         Err(error) => return refused(args.output_format, error),
     };
@@ -83,6 +84,12 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         }
         Ok(signals.end(code).await)
     })?
+}
+
+fn begin(environment: &Environment, args: &RunArgs) -> Result<Profile> {
+    let profile = trust::begin(environment, args)?;
+    check_continue(&profile, args)?;
+    Ok(profile)
 }
 
 fn output(session: &Session, args: &RunArgs, source: &str, began: Timestamp) -> Box<dyn Output> {

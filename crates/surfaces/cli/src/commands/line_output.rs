@@ -1,6 +1,8 @@
 //! A session on a plain terminal: turn after turn, with what each of them took.
 
 use super::conversation::Conversation;
+use super::rewind::counted;
+use super::sessions::age;
 use super::waiting::Waiting;
 use crate::exit::{warn, warn_of};
 use crate::output::paint::Paint;
@@ -9,6 +11,9 @@ use crate::output::visible::visible;
 use crate::output::{agents, say, usage};
 use anyhow::Result;
 use ostler::{Envelope, Event, Finished, InboundSource, QueuedItem, summary_of, words};
+
+/// Characters of a title and of an answer in the line about a resumed session.
+const OVERVIEW: usize = 60;
 
 pub struct LineOutput {
     pub screen: Screen,
@@ -64,6 +69,7 @@ impl LineOutput {
         say(&format!("ostler {version} · {} · session {}", session.model(), session.id()))?;
         let paint = Paint::for_terminal();
         news.iter().try_for_each(|notice| say(&paint.dim(&visible(notice))))?;
+        self.overview(conversation)?;
         self.announce(conversation)?;
         say("Type a prompt, or /help for commands. You can also type while the agent works.")
     }
@@ -72,7 +78,29 @@ impl LineOutput {
     pub fn switched(&mut self, conversation: &mut Conversation<'_>) -> Result<()> {
         self.last_words(conversation)?;
         say(&format!("session {}", conversation.session.id()))?;
+        self.overview(conversation)?;
         self.announce(conversation)
+    }
+
+    /// What a resumed session is about, in one line.
+    fn overview(&self, conversation: &Conversation<'_>) -> Result<()> {
+        let Some(found) = conversation.session.overview() else { return Ok(()) };
+        let short = |text: &str| {
+            let text = visible(text);
+            match text.char_indices().nth(OVERVIEW) {
+                Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+                None => text,
+            }
+        };
+        let turns = counted(usize::try_from(found.turns).unwrap_or(usize::MAX), "turn");
+        let mut line = format!("resumed \"{}\" · {turns}", short(&found.title));
+        if let Some(at) = found.last_turn {
+            line += &format!(" · {} ago", age(ostler::now_ms().saturating_sub(at.0)));
+        }
+        if let Some(answer) = found.last_answer {
+            line += &format!(" · last answer: {}", short(&answer));
+        }
+        say(&Paint::for_terminal().dim(&line))
     }
 
     /// What was found on opening, and what a resumed session was about to do.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let profile = trust::begin(environment, &args)?;
+    no_key::check_continue(&profile, &args)?;
     let credentials = match profile.access()? {
         Access::Given(credentials) => credentials,
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
