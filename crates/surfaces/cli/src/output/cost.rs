@@ -179,6 +179,7 @@ fn percent(usage: &Usage) -> String {
     usage.hit_rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
 }
 
+/// What something cost: four places everywhere. A limit that a person chose is shown as it was chosen.
 pub fn dollars(amount: f64) -> String {
     // What rounds to nothing has no sign.
     let amount = if amount.abs() < 0.000_05 { 0.0 } else { amount };
@@ -196,7 +197,8 @@ fn cost(line: &CostLine) -> String {
 
 fn standing(standing: &BudgetStatus) -> String {
     let BudgetStatus { what, sum, forecast } = standing;
-    let mut line = format!("budget {what}: {} of {} spent", dollars(sum.spent), dollars(sum.limit));
+    let limit = ostler::dollars(sum.limit);
+    let mut line = format!("budget {what}: {} of {limit} spent", dollars(sum.spent));
     if sum.reserved > 0.0 {
         line += &format!(", {} reserved", dollars(sum.reserved));
     }
