@@ -98,7 +98,8 @@ fn is_told(moment: &TimelineMoment) -> bool {
 
 /// It is in the log for the ledger; nothing follows from it.
 fn is_failed_request(entry: &Entry) -> bool {
-    let failed = |charge: &Charge| charge.status == ChargeStatus::Failed;
+    let failed =
+        |charge: &Charge| matches!(charge.status, ChargeStatus::Failed | ChargeStatus::Cancelled);
     matches!(entry, Entry::Spent { charge: Some(charge), .. } if failed(charge))
 }
 

@@ -1,5 +1,6 @@
 //! Errors before a turn begins. Errors during a turn are events.
 
+use ostler_core::ids::SessionId;
 use ostler_core::permission::RuleError;
 use ostler_core::ports::StoreError;
 use ostler_store::FindError;
@@ -13,6 +14,14 @@ pub enum Error {
         "there is nothing to undo: no call of the session changed a file, or everything has been undone"
     )]
     NothingToUndo,
+    #[error(
+        "there is nothing to undo: no call of the session changed a file that snapshots cover. {0}"
+    )]
+    NothingCovered(String),
+    #[error(
+        "there is nothing to undo in session {newest}, the newest one here. The last change was made in another session ({call}): ostler undo --session {session}"
+    )]
+    UndoableElsewhere { newest: SessionId, session: SessionId, call: String },
     #[error("nothing was undone, so there is nothing to redo")]
     NothingToRedo,
     #[error("cannot undo: {0}")]

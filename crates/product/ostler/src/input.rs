@@ -103,7 +103,7 @@ pub enum InputRefused {
     NoPrice(String),
     #[error("a turn is running; wait for it to end, or interrupt it")]
     TurnRuns,
-    #[error("no agent {0} is running")]
+    #[error("there is no running agent \"{0}\"")]
     NoSuchAgent(String),
     #[error("{0}")]
     Undo(String),

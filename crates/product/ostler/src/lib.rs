@@ -84,6 +84,7 @@ mod session_events;
 mod session_fork;
 mod session_jobs;
 mod session_options;
+mod session_overview;
 mod session_parts;
 mod session_rewind;
 mod session_rules;
@@ -113,8 +114,10 @@ pub use input::{Input, InputReceipt, InputRefused, Prompt};
 pub use jobs::{
     JobOptions, MachineJob, damaged_jobs, inspect_lost_jobs, machine_jobs, stop_machine_job,
 };
-pub use log_choice::list_sessions;
-pub use machine_agents::{AgentActivity, AgentsView, Blocked, MachineAgent, machine_agents};
+pub use log_choice::{check_continue, list_sessions};
+pub use machine_agents::{
+    AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, machine_agents,
+};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
@@ -132,7 +135,7 @@ pub use ostler_core::ids::{
     CallId, CountingIds, IdSource, InboundId, JobId, ModelId, QuestionId, SessionId,
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
-pub use ostler_core::job::{JobEnd, JobKind, JobRecord, JobStatus, JobView};
+pub use ostler_core::job::{JobEnd, JobKind, JobRecord, JobStatus, JobView, summary_of};
 pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purpose, Purse, Sum, Usage};
@@ -147,7 +150,7 @@ pub use ostler_core::permission::{
     Fallback, Mode, PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier,
     Touch, TouchKind, Verdict, Workspace,
 };
-pub use ostler_core::ports::MemoryStore;
+pub use ostler_core::ports::{AgentKind, MemoryStore};
 pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
@@ -186,7 +189,7 @@ pub use ostler_skills::{Catalog, Problem, Skill, SkillOrigin, one_line};
 pub use ostler_snapshots::{Fate, PlanOutcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
-pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};
+pub use ostler_tools::{JobOutputReader, facts as tool_facts, known_tools, tool_name};
 pub use questions::Attendance;
 pub use report::{ContextReport, context_report};
 pub use ring::{Cursor, Observed, Observer as SessionObserver};
@@ -195,11 +198,13 @@ pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
 pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
+pub use session_overview::SessionOverview;
 pub use session_rewind::{Rewind, Undo, Undoes};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
 pub use undo::{
-    ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, Undone,
-    diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
+    ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
+    UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
+    undo_steps,
 };

@@ -87,6 +87,17 @@ pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error>
     Ok(FileStore::new(home)?.list(cwd)?)
 }
 
+/// Whether there is a session in the directory to continue.
+///
+/// # Errors
+/// If there is none, or the sessions cannot be read.
+pub fn check_continue(home: &Path, cwd: &Path) -> Result<(), Error> {
+    match FileStore::new(home)?.latest(cwd)? {
+        Some(_) => Ok(()),
+        None => Err(Error::NothingToContinue(cwd.to_owned())),
+    }
+}
+
 /// A log that exists, by its whole id.
 pub(crate) fn open_known(host: &Host, id: &SessionId) -> Result<Opened, Error> {
     let home = host.home().ok_or_else(|| StoreError::NotFound(id.clone()))?;

@@ -39,6 +39,11 @@ impl QuestionDesk {
         open.is_some_and(|open| open.send((reply, end)).is_ok())
     }
 
+    /// Somebody can be asked.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.table().attendants > 0
+    }
+
     pub(crate) fn attend(self: &Arc<Self>) -> Attendance {
         self.table().attendants += 1;
         Attendance { desk: Arc::downgrade(self) }

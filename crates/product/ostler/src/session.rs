@@ -170,6 +170,15 @@ impl Session {
         self.controlled()
     }
 
+    /// For an agent at work: it reads it before its next step. One that has just ended its turn begins another one with it.
+    pub(crate) fn tell(&self, message: Message) -> Result<InputReceipt, InputRefused> {
+        match self.shared.queue.has_turn() {
+            _ if self.is_closed() => Err(InputRefused::Closed),
+            true => self.arrive(message, Delivery::NextStep),
+            false => self.prompt(message.into()),
+        }
+    }
+
     /// What can start at once is recorded by its turn; what has to wait is recorded now.
     fn prompt(&self, prompt: Prompt) -> Result<InputReceipt, InputRefused> {
         if self.shared.events.is_driven() && !self.shared.queue.is_busy() {

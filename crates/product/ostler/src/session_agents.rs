@@ -24,7 +24,7 @@ pub struct AgentInfo {
 /// What can be done to a running agent.
 #[derive(Clone, Debug)]
 pub enum AgentInput {
-    /// Reaches it at the next safe point of its work.
+    /// It reads this before its next request. Nothing that it is doing is cancelled.
     Message(Message),
     /// Its turn ends in order; the one who started it gets an error with the reason.
     Interrupt,
@@ -98,9 +98,7 @@ impl Session {
                 Ok(InputReceipt::Done)
             }
             (_, None) => Err(unknown(agent)),
-            (AgentInput::Message(message), Some(session)) => {
-                session.send(crate::Input::Steer(message))
-            }
+            (AgentInput::Message(message), Some(session)) => session.tell(message),
             (AgentInput::Interrupt, Some(session)) => {
                 session.send(crate::Input::Interrupt { cancel_queued: true })
             }
@@ -143,5 +141,5 @@ fn add_spending(finished: &mut Finished, spent: Vec<ModelUsage>) {
 }
 
 fn unknown(agent: &AgentPath) -> InputRefused {
-    InputRefused::NoSuchAgent(agent.to_string())
+    InputRefused::NoSuchAgent(agent.names().join("/"))
 }

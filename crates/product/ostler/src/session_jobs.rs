@@ -6,8 +6,8 @@ use crate::input::{InputReceipt, InputRefused, Prompt};
 use crate::jobs::JobTable;
 use crate::session::{Session, Work};
 use ostler_core::event::Notice;
-use ostler_core::ids::{CallId, JobId};
-use ostler_core::inbox::Inbound;
+use ostler_core::ids::{CallId, InboundId, JobId};
+use ostler_core::inbox::{Inbound, InboundSource, QueuedItem};
 use ostler_core::job::{JobKind, JobView};
 use ostler_core::ports::Jobs;
 use std::sync::Arc;
@@ -30,8 +30,19 @@ impl Session {
 
     /// The end of a job waits to start a turn, and none runs.
     pub fn has_report(&self) -> bool {
-        let shared = self.shared();
-        self.starts_turns() && shared.queue.may_start_unasked() && shared.agent.inbox().has_report()
+        self.can_report() && self.shared().agent.inbox().has_report(|item| self.may_start(item))
+    }
+
+    /// The ends of jobs that [`has_report`](Session::has_report) speaks of, oldest first.
+    pub fn reports(&self) -> Vec<QueuedItem> {
+        let mut waiting = self.queued();
+        let is_job = |item: &QueuedItem| matches!(item.source, InboundSource::Job { .. });
+        waiting.retain(|item| self.can_report() && is_job(item) && self.may_start(&item.id));
+        waiting
+    }
+
+    fn can_report(&self) -> bool {
+        self.starts_turns() && self.shared().queue.may_start_unasked()
     }
 
     /// Comes back when the end of a job can start a turn: drive the session then. Without the option
@@ -62,7 +73,8 @@ impl Session {
         let inbox = self.shared().agent.inbox();
         let begin = |item: Inbound| Work::Prompt(Prompt::queued(item.body), vec![item.id]);
         let queue = &self.shared().queue;
-        let reports = || self.starts_turns().then(|| inbox.next_report()).flatten();
+        let report = || inbox.next_report(|item| self.may_start(item));
+        let reports = || self.starts_turns().then(report).flatten();
         let asked = queue.take(|| inbox.next_prompt().map(begin));
         asked.or_else(|| queue.take_unasked(|| reports().map(begin)))
     }
@@ -92,6 +104,13 @@ impl Session {
         stopped.chain(continuing).map(|text| Notice::Command { text }).collect()
     }
 
+    /// The end of a job that a person stopped starts no turn: that person knows of it. Where nobody attends the session,
+    /// no prompt would follow that the model could be told with.
+    fn may_start(&self, report: &InboundId) -> bool {
+        let is_attended = self.shared().desk.is_attended();
+        !is_attended || self.job_table().is_none_or(|jobs| !jobs.is_expected(report))
+    }
+
     fn starts_turns(&self) -> bool {
         self.shared().origin.1.jobs.start_turns
     }
@@ -111,7 +130,7 @@ impl Session {
     }
 
     pub(crate) fn stop_job(&self, id: &JobId) -> Result<InputReceipt, InputRefused> {
-        match self.job_table().is_some_and(|jobs| jobs.stop(id)) {
+        match self.job_table().is_some_and(|jobs| jobs.stop_for_person(id)) {
             true => Ok(InputReceipt::Done),
             false => Err(InputRefused::NoSuchJob),
         }

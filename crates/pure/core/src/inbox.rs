@@ -46,8 +46,11 @@ pub enum InboundSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// Before the next request, or between an answer and its changing calls.
+    /// Before the next request, or between an answer and its changing calls. A person's words redirect the turn: a request
+    /// whose answer has not begun is sent again with them, and calls that have not started are skipped.
     NextBoundary,
+    /// Before the next request. Nothing is cancelled or skipped for it.
+    NextStep,
     /// As the prompt of a turn of its own.
     AfterTurn,
     /// At a boundary, but only after a call that waits has run.

@@ -206,6 +206,13 @@ pub fn notice(job: &JobRecord, end: &JobEnd, output: &str) -> Message {
     Message::meta(text)
 }
 
+/// What a notice says in one line, for people: `Background command "Run the tests" completed (exit code 0)`.
+pub fn summary_of(notice: &str) -> Option<&str> {
+    let (_, rest) = notice.split_once("<task-notification>")?;
+    let (_, rest) = rest.split_once("<summary>")?;
+    rest.split_once("</summary>").map(|(summary, _)| summary)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +260,9 @@ mod tests {
         }
         assert!(!told.contains("first") && told.len() < PREVIEW + 600, "{told}");
         assert!(text(&JobEnd::died(), "").contains("(no output)"));
+        let summary = "Background command \"Run the tests\" failed with exit code 2";
+        assert_eq!(summary_of(&told), Some(summary));
+        assert_eq!(summary_of("<summary>x</summary>"), None);
     }
 
     #[test]

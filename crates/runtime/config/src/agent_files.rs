@@ -5,7 +5,9 @@ use crate::error::one_line;
 use crate::files::{FileRead, read_in, read_text};
 use crate::{ConfigError, SettingsPlaces};
 use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
-use ostler_core::permission::Mode;
+use ostler_core::permission::{Mode, ToolName};
+use ostler_core::tool_facts::KnownTools;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,18 +21,79 @@ const DEEPEST: usize = 4;
 /// Where a project keeps them.
 const PROJECT: [&str; 2] = [".ostler/agents", ".claude/agents"];
 
-/// Those of the person, and a line for each file that was left out.
-pub(crate) fn of_user(places: &SettingsPlaces) -> (Vec<AgentDefinition>, Vec<String>) {
-    let homes = std::iter::once(&places.ostler_home).chain(&places.claude_home);
-    let (mut found, mut skipped) = (Vec::new(), Vec::new());
-    for file in homes.flat_map(|home| files(&home.join("agents"))) {
-        let read = read_text(&file, MOST_BYTES).map_err(|error| error.to_string());
-        match read.and_then(|text| parse(&text.unwrap_or_default(), &file)) {
-            Ok(definition) => add(&mut found, definition),
-            Err(line) => skipped.push(one_line(&line)),
+/// A file in which an agent is defined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AgentFile {
+    /// That of the file, if it cannot be used.
+    pub name: String,
+    pub description: String,
+    pub path: PathBuf,
+    #[serde(flatten)]
+    pub state: AgentFileState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum AgentFileState {
+    Used,
+    /// Another file defines the same name and comes first.
+    Hidden,
+    /// The project is not trusted.
+    Untrusted,
+    Unusable {
+        why: String,
+    },
+}
+
+impl AgentFile {
+    pub(crate) fn new(
+        path: &Path,
+        definition: Option<&AgentDefinition>,
+        state: AgentFileState,
+    ) -> Self {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        AgentFile {
+            name: definition.map_or(stem, |definition| &definition.name).to_owned(),
+            description: definition.map(|found| found.description.clone()).unwrap_or_default(),
+            path: path.to_owned(),
+            state,
         }
     }
-    (found, skipped)
+}
+
+/// Those of the person. Of a file that cannot be used a line says why.
+pub(crate) fn of_user(places: &SettingsPlaces) -> Vec<(PathBuf, Result<AgentDefinition, String>)> {
+    let homes = std::iter::once(&places.ostler_home).chain(&places.claude_home);
+    let all = homes.flat_map(|home| files(&home.join("agents")));
+    let read = |file: PathBuf| {
+        let text = read_text(&file, MOST_BYTES).map_err(|error| error.to_string());
+        let definition = text.and_then(|text| parse(&text.unwrap_or_default(), &file));
+        (file, definition)
+    };
+    all.map(read).collect()
+}
+
+/// A line that names tools which do not exist, if the definition has some. The agent works without them.
+pub(crate) fn unknown_tools(
+    definition: &AgentDefinition,
+    file: &Path,
+    known: &KnownTools,
+) -> Option<String> {
+    let named = definition.tools.iter().flatten().chain(&definition.disallowed_tools);
+    let mut unknown: Vec<String> = Vec::new();
+    for name in named.map(|rule| rule.split('(').next().unwrap_or_default().trim()) {
+        let found = match ToolName::of(name, known) {
+            ToolName::Ours | ToolName::Elsewhere => continue,
+            ToolName::Mistake(meant) => format!("\"{name}\" (did you mean \"{meant}\"?)"),
+            ToolName::Unknown => format!("\"{name}\""),
+        };
+        if !unknown.contains(&found) {
+            unknown.push(found);
+        }
+    }
+    let word = if unknown.len() == 1 { "unknown tool" } else { "unknown tools" };
+    let line = format!("{}: {word} {}; ignored", file.display(), unknown.join(", "));
+    (!unknown.is_empty()).then(|| one_line(&line))
 }
 
 /// The files of a project, with their bytes; `root` is resolved.
@@ -42,13 +105,6 @@ pub(crate) fn of_project(root: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, ConfigE
         }
     }
     Ok(found)
-}
-
-/// The first of a name counts.
-pub(crate) fn add(all: &mut Vec<AgentDefinition>, definition: AgentDefinition) {
-    if all.iter().all(|had| had.name != definition.name) {
-        all.push(definition);
-    }
 }
 
 /// `*.md`, also in directories below. Links to directories are not followed.
@@ -116,8 +172,9 @@ fn read(text: &str, file: &Path) -> Result<AgentDefinition, String> {
         max_turns: max_turns(&fields)?,
         isolation: match word(&fields, "isolation")?.as_deref() {
             None | Some("none") => AgentIsolation::None,
-            Some("worktree") => AgentIsolation::Worktree,
-            Some(other) => return Err(format!("isolation \"{other}\" is unknown; use worktree")),
+            // Without it the agent would change files where nobody expects it to.
+            Some("worktree") => return Err("isolation: worktree is not supported yet".into()),
+            Some(other) => return Err(format!("isolation \"{other}\" is unknown; use none")),
         },
     })
 }
@@ -219,6 +276,7 @@ mod tests {
             ("---\ndescription: x\npermissionMode: yolo\n---\nDo.", "permissionMode \"yolo\""),
             ("---\ndescription: x\nmaxTurns: 0\n---\nDo.", "maxTurns"),
             ("---\ndescription: x\nisolation: vm\n---\nDo.", "isolation \"vm\""),
+            ("---\ndescription: x\nisolation: worktree\n---\nDo.", "isolation: worktree is not"),
             ("---\ndescription: x\ntools: {a: b}\n---\nDo.", "tools must be"),
         ] {
             let error = parsed(text).unwrap_err();

@@ -14,8 +14,8 @@ use crate::providers::{self, ProviderEntry};
 use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
-    Check, ConfigError, Settings, SettingsPlaces, Values, agent_files, approvals, permissions_yaml,
-    settings_json,
+    AgentFile, AgentFileState, Check, ConfigError, Settings, SettingsPlaces, Values, agent_files,
+    approvals, permissions_yaml, settings_json,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::hook::HookSpec;
@@ -54,6 +54,8 @@ pub struct LoadedSettings {
     pub skills: Vec<String>,
     /// Kinds of agents that the person defined, and those of the project that the person accepted.
     pub agents: Vec<AgentDefinition>,
+    /// The files in which agents are defined, whether they are used or not.
+    pub agent_files: Vec<AgentFile>,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
 }
@@ -196,9 +198,33 @@ impl SettingsLayers<'_> {
 
     fn agents(&mut self) {
         if self.places.sources.user {
-            let (agents, skipped) = agent_files::of_user(self.places);
-            self.loaded.agents = agents;
-            self.loaded.warnings.extend(skipped);
+            for (file, read) in agent_files::of_user(self.places) {
+                self.agent(&file, read);
+            }
+        }
+    }
+
+    fn agent(&mut self, file: &Path, read: Result<AgentDefinition, String>) {
+        let LoadedSettings { agents, agent_files, warnings, .. } = &mut self.loaded;
+        match read {
+            Ok(definition) => {
+                warnings.extend(agent_files::unknown_tools(&definition, file, &self.places.tools));
+                let is_first = agents.iter().all(|had| had.name != definition.name);
+                let state = if is_first { AgentFileState::Used } else { AgentFileState::Hidden };
+                agent_files.push(AgentFile::new(file, Some(&definition), state));
+                if is_first {
+                    agents.push(definition);
+                }
+            }
+            Err(line) => {
+                let line = one_line(&line);
+                agent_files.push(AgentFile::new(
+                    file,
+                    None,
+                    AgentFileState::Unusable { why: line.clone() },
+                ));
+                warnings.push(line);
+            }
         }
     }
 
@@ -214,7 +240,9 @@ impl SettingsLayers<'_> {
     fn project(&mut self) -> Result<(), ConfigError> {
         let project = ProjectFiles::read(self.places, &self.read)?;
         self.loaded.notices.extend(project.notices.iter().cloned());
-        self.loaded.warnings.extend(project.warnings.iter().cloned());
+        for (file, why) in &project.unusable_agents {
+            self.agent(file, Err(why.clone()));
+        }
         if project.files.is_empty() {
             return Ok(());
         }
@@ -229,11 +257,16 @@ impl SettingsLayers<'_> {
                 (Ok(settings), true, true) => {
                     self.loaded.skills.extend(file.skill());
                     if let Some(definition) = file.agent() {
-                        agent_files::add(&mut self.loaded.agents, definition);
+                        self.agent(&file.path, Ok(definition));
                     }
                     self.add(settings, &file.path);
                 }
                 (Ok(settings), counts, false) => {
+                    if let Some(definition) = file.agent().filter(|_| counts) {
+                        let state = AgentFileState::Untrusted;
+                        let found = AgentFile::new(&file.path, Some(&definition), state);
+                        self.loaded.agent_files.push(found);
+                    }
                     wanted.push(ProjectRequest::new(
                         file,
                         wants(&settings, self.loaded.mode),
@@ -353,7 +386,7 @@ fn notice(path: &Path, wants: &[String]) -> String {
         named += &format!(" and {more} more");
     }
     one_line(&format!(
-        "{} is not trusted, it {named}; ignored until you trust this project: run `ostler --trust` or answer in a session",
+        "{} {named}. It is ignored until you trust this project: `ostler permissions trust` shows what it requests and asks",
         path.display()
     ))
 }

@@ -35,6 +35,7 @@ mod warnings;
 #[cfg(test)]
 mod wild_settings_tests;
 
+pub use agent_files::{AgentFile, AgentFileState};
 pub use approvals::{FileApprovals, KeptApproval};
 pub use budget::Budget;
 pub use built_in_rules::{DEFAULT_PERMISSIONS, default_policy};

@@ -48,8 +48,8 @@ pub(crate) struct ProjectFiles {
     pub(crate) root: PathBuf,
     pub(crate) files: Vec<ProjectFile>,
     pub(crate) notices: Vec<String>,
-    /// Files that cannot be used and restrict nothing.
-    pub(crate) warnings: Vec<String>,
+    /// Definitions of agents that cannot be used, and why.
+    pub(crate) unusable_agents: Vec<(PathBuf, String)>,
 }
 
 impl ProjectFiles {
@@ -104,7 +104,7 @@ impl ProjectFiles {
             let skill_wants = match agent_files::parse(&text, &path) {
                 Ok(definition) => vec![format!("defines the agent {}", definition.name)],
                 Err(line) => {
-                    self.warnings.push(one_line(&line));
+                    self.unusable_agents.push((path, line));
                     continue;
                 }
             };

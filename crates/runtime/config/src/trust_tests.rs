@@ -64,8 +64,8 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert_eq!(
         loaded.notices[2],
         format!(
-            "{} is not trusted, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
-             MCP servers and 8 more; ignored until you trust this project: run `ostler --trust` or answer in a session",
+            "{} has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
+             MCP servers and 8 more. It is ignored until you trust this project: `ostler permissions trust` shows what it requests and asks",
             ground.path("ws/.claude/settings.json").display()
         )
     );

@@ -59,8 +59,14 @@ impl AnswerStream {
     pub(crate) async fn next(&mut self) -> Result<AnswerPart, StoreError> {
         match self.stream.next().await {
             Some(Ok(event)) => self.absorb(event),
-            Some(Err(error)) => Ok(AnswerPart::Failed(error)),
-            None => Ok(AnswerPart::Failed(ended_early())),
+            Some(Err(error)) => {
+                self.payment.failed();
+                Ok(AnswerPart::Failed(error))
+            }
+            None => {
+                self.payment.failed();
+                Ok(AnswerPart::Failed(ended_early()))
+            }
         }
     }
 

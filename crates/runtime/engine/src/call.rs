@@ -162,6 +162,9 @@ async fn performed(
         Ok(Some(Answer::Changed(input, question))) => {
             return TaskEnd::InputChanged(input, question);
         }
+        Ok(Some(Answer::Pointless(output))) => {
+            return TaskEnd::ran(Verdict::not_run(*output, NotRun::BadInput));
+        }
         Err(error) => return TaskEnd::ran(Verdict::store_failed(error)),
     }
     if !job.access.is_harmless()
@@ -191,6 +194,14 @@ enum Answer {
     Decided(Decision),
     /// Not this call, but one with another input.
     Changed(Value, QuestionId),
+    /// Nobody was asked, because the call would fail anyway.
+    Pointless(Box<ToolOutput>),
+}
+
+async fn objection(job: &Job) -> Option<ToolOutput> {
+    let (tool, input) = (Arc::clone(&job.tool), job.input.clone());
+    // A panic here is met again when the call runs.
+    tokio::task::spawn_blocking(move || tool.objection(&input)).await.ok().flatten()
 }
 
 /// Nothing runs before a person said yes, where one must. None: nobody had to be asked.
@@ -217,11 +228,14 @@ async fn ask(
         match hear(agent, job, &decision, signals).await {
             Some(decided) => decided,
             None => {
+                if let Some(objection) = objection(job).await {
+                    return Ok(Some(Answer::Pointless(Box::new(objection))));
+                }
                 let id = QuestionId::new(agent.meter.ids.uuid());
                 question = Some(id.clone());
                 match ask_person(agent, job, id, decision, index, signals).await? {
                     Answer::Decided(decided) => decided,
-                    changed @ Answer::Changed(..) => return Ok(Some(changed)),
+                    other => return Ok(Some(other)),
                 }
             }
         }

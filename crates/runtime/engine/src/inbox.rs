@@ -62,19 +62,20 @@ impl Inbox {
     pub fn next_prompt(&self) -> Option<Inbound> {
         let starts = |item: &Inbound| match item.when {
             Delivery::AfterTurn => true,
-            Delivery::NextBoundary => item.source == InboundSource::Person,
+            Delivery::NextBoundary | Delivery::NextStep => item.source == InboundSource::Person,
             Delivery::Later => false,
         };
         self.journal.take(starts, 1).pop()
     }
 
-    /// The news of a job that a turn could begin with, taken as above.
-    pub fn next_report(&self) -> Option<Inbound> {
-        self.journal.take(is_report, 1).pop()
+    /// The news of a job that a turn could begin with, taken as above. News that `may_start` refuses come with the next
+    /// prompt.
+    pub fn next_report(&self, may_start: impl Fn(&InboundId) -> bool) -> Option<Inbound> {
+        self.journal.take(|item| is_report(item) && may_start(&item.id), 1).pop()
     }
 
-    pub fn has_report(&self) -> bool {
-        !self.journal.pending(is_report).is_empty()
+    pub fn has_report(&self, may_start: impl Fn(&InboundId) -> bool) -> bool {
+        !self.journal.pending(|item| is_report(item) && may_start(&item.id)).is_empty()
     }
 
     /// What is to be delivered now. `waited`: a call that waits has ended since the last time.
@@ -99,7 +100,7 @@ impl Inbox {
 
 fn is_due(item: &Inbound, waited: bool) -> bool {
     match item.when {
-        Delivery::NextBoundary => true,
+        Delivery::NextBoundary | Delivery::NextStep => true,
         Delivery::Later => waited,
         Delivery::AfterTurn => false,
     }

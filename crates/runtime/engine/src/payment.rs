@@ -31,6 +31,8 @@ pub(crate) struct Payment {
     usage: Option<Usage>,
     /// The answer has content, so its length is not 0.
     has_content: bool,
+    /// It ended with an error, not because somebody cancelled it.
+    has_failed: bool,
     /// Tokens of the prompt and the most tokens of the answer, as reserved.
     estimate: (u64, u64),
 }
@@ -69,6 +71,7 @@ impl Payment {
             first_byte: None,
             usage: None,
             has_content: false,
+            has_failed: false,
             estimate: (agent.model.estimate(request), longest),
             agent,
         }
@@ -89,6 +92,11 @@ impl Payment {
 
     pub(crate) fn has_content(&mut self) {
         self.has_content = true;
+    }
+
+    /// The provider did not answer, or not as it should have.
+    pub(crate) fn failed(&mut self) {
+        self.has_failed = true;
     }
 
     /// What the request is for; a request that is tried again is a retry.
@@ -124,8 +132,12 @@ impl Payment {
         let Some(reservation) = self.reservation.take() else { return Ok(None) };
         let id = reservation.id.clone();
         let Some(usage) = self.usage else {
-            let charge = self.charge(id, ChargeStatus::Failed, None);
-            // Nothing is billed, whatever it would have cost.
+            let status = match self.has_failed {
+                true => ChargeStatus::Failed,
+                false => ChargeStatus::Cancelled,
+            };
+            let charge = self.charge(id, status, None);
+            // Nothing was reported, whatever it would have cost.
             reservation.settle(0.0);
             return self.write(Usage::default(), Some(0.0), charge, None).map(|()| None);
         };

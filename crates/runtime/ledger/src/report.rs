@@ -25,6 +25,8 @@ pub struct ReportLine {
     pub requests: u64,
     /// Of them, those that never began to answer: they cost nothing.
     pub failed: u64,
+    /// Of them, those that were cancelled before they began to answer: no cost was reported for them.
+    pub cancelled: u64,
     /// Of them, those that broke off.
     pub dropped: u64,
     /// Of them, those of processes that died: counted at what was reserved for them.
@@ -92,6 +94,7 @@ impl ReportLine {
         let Charged { usage, cost, charge, .. } = charged;
         self.requests += 1;
         self.failed += u64::from(charge.status == ChargeStatus::Failed);
+        self.cancelled += u64::from(charge.status == ChargeStatus::Cancelled);
         self.dropped += u64::from(charge.status == ChargeStatus::Dropped);
         if charge.status == ChargeStatus::Lost {
             self.lost += 1;
@@ -108,7 +111,8 @@ impl ReportLine {
 
     /// None: every request's price is unknown.
     pub fn known_cost(&self) -> Option<f64> {
-        (self.unknown == 0 || self.unknown < self.requests - self.failed).then_some(self.cost)
+        (self.unknown == 0 || self.unknown < self.requests - self.failed - self.cancelled)
+            .then_some(self.cost)
     }
 }
 

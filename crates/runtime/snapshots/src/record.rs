@@ -18,6 +18,13 @@ pub struct RecordedChange {
     pub after: Option<SnapshotItem>,
 }
 
+impl RecordedChange {
+    /// It lies in git's own directory.
+    pub(crate) fn is_of_git(&self) -> bool {
+        self.path.components().any(|part| part.as_os_str() == ".git")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecordBody {
     /// Nothing is known of what was before.

@@ -99,7 +99,10 @@ pub struct ListedSnapshot {
     /// Milliseconds since 1970.
     pub at: u64,
     pub label: Label,
+    /// Without paths of git; of the first snapshot, all that it holds.
     pub changed: usize,
+    /// Paths in a `.git` that changed.
+    pub of_git: usize,
     /// The first after a gap: nothing older can be compared with it.
     pub base: bool,
 }
@@ -426,13 +429,18 @@ impl Snapshots {
     pub fn list(&self) -> Result<Vec<ListedSnapshot>, Error> {
         let records = self.read_journal()?.records;
         let line = |record: SnapshotRecord| {
-            let (changed, base) = match record.body {
-                RecordBody::Base { files } => (usize::try_from(files).unwrap_or(usize::MAX), true),
-                RecordBody::Delta(changes) => (changes.len(), false),
+            let (changed, of_git, base) = match record.body {
+                RecordBody::Base { files } => {
+                    (usize::try_from(files).unwrap_or(usize::MAX), 0, true)
+                }
+                RecordBody::Delta(changes) => {
+                    let of_git = changes.iter().filter(|change| change.is_of_git()).count();
+                    (changes.len() - of_git, of_git, false)
+                }
                 RecordBody::Note(_) => return None,
             };
             let SnapshotRecord { seq: id, at, reason, .. } = record;
-            Some(ListedSnapshot { id, at, label: Label::decode(&reason), changed, base })
+            Some(ListedSnapshot { id, at, label: Label::decode(&reason), changed, of_git, base })
         };
         Ok(records.into_iter().filter_map(line).collect())
     }

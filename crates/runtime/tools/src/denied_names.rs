@@ -29,6 +29,10 @@ impl Tool for ByFirstName {
         Ok(self.confinement.with_first_names(self.tool.access(input)?))
     }
 
+    fn objection(&self, input: &Value) -> Option<ToolOutput> {
+        self.tool.objection(input)
+    }
+
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
         self.tool.run(input, cx)
     }

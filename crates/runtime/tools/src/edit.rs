@@ -67,6 +67,12 @@ impl BuiltIn for Edit {
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
+    /// Nobody is asked about a change that the model cannot know enough for.
+    fn objection(&self, input: &EditInput) -> Option<ToolOutput> {
+        let replaces = !input.old_string.is_empty();
+        replaces.then(|| self.files.unknown_content(&input.file_path, Needs::Some)).flatten()
+    }
+
     async fn run(&self, input: EditInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| edit(&files, &input, &cx, stop).unwrap_or_else(|output| output))

@@ -30,6 +30,11 @@ pub trait BuiltIn: Send + Sync + 'static {
         paper.files(&Self::FACTS, input)
     }
 
+    /// See [`Tool::objection`].
+    fn objection(&self, _input: &Self::Input) -> Option<ToolOutput> {
+        None
+    }
+
     /// Dropping the future stops everything it started.
     fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutput> + Send;
 
@@ -94,6 +99,10 @@ impl<T: BuiltIn> Tool for Erased<T> {
 
     fn access(&self, input: &Value) -> Result<Access, ToolOutput> {
         self.tool.access(&input::parse(&self.spec, input)?)
+    }
+
+    fn objection(&self, input: &Value) -> Option<ToolOutput> {
+        self.tool.objection(&input::parse(&self.spec, input).ok()?)
     }
 
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -47,6 +47,11 @@ impl BuiltIn for Write {
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
+    /// Nobody is asked about a change that the model cannot know enough for.
+    fn objection(&self, input: &WriteInput) -> Option<ToolOutput> {
+        self.files.unknown_content(&input.file_path, Needs::Whole)
+    }
+
     async fn run(&self, input: WriteInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output))

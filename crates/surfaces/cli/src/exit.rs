@@ -110,6 +110,8 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NothingToFork
             | Error::NothingToLookAt
             | Error::NothingToUndo
+            | Error::NothingCovered(_)
+            | Error::UndoableElsewhere { .. }
             | Error::NothingToRedo
             | Error::RedoNotKept(_)
             | Error::Jobs(_)

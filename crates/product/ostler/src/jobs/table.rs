@@ -61,6 +61,8 @@ enum TablePlace {
 struct TableState {
     /// Oldest first.
     jobs: Vec<Job>,
+    /// Reports of jobs that a person stopped.
+    expected: Vec<InboundId>,
     closed: bool,
 }
 
@@ -71,6 +73,16 @@ struct Job {
     over: watch::Sender<bool>,
     /// Held while it runs.
     folder: Option<JobFolder>,
+    /// The model asked for its end.
+    stopped_by_model: bool,
+}
+
+/// Why a job ended: the end that a person brought about is no news to that person.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndedBy {
+    /// Or the model, or time.
+    Itself,
+    Person,
 }
 
 impl TableState {
@@ -86,7 +98,8 @@ impl TableState {
             let oldest = self.jobs.iter().position(|job| job.end.is_some());
             oldest.map(|oldest| self.jobs.remove(oldest));
         }
-        self.jobs.push(Job { record, work, end: None, over, folder });
+        let (end, stopped_by_model) = (None, false);
+        self.jobs.push(Job { record, work, end, over, folder, stopped_by_model });
     }
 }
 
@@ -134,7 +147,7 @@ impl JobTable {
             };
             let output = job.output.as_deref().map(JobOutputReader::new);
             let output = output.map(|output| output.newest(NEWEST)).unwrap_or_default();
-            table.report(&job, &seen.unwrap_or_else(lost), &output);
+            table.report(&job, &seen.unwrap_or_else(lost), &output, EndedBy::Itself);
         }
         table
     }
@@ -238,7 +251,7 @@ impl JobTable {
     }
 
     /// The one record of the end. What the log refuses now is reported when the session is opened again.
-    fn report(&self, job: &JobRecord, end: &JobEnd, output: &str) {
+    fn report(&self, job: &JobRecord, end: &JobEnd, output: &str, by: EndedBy) {
         let item = Inbound {
             id: InboundId::new(SystemIds.uuid()),
             source: InboundSource::Job { id: job.id.to_string() },
@@ -247,11 +260,36 @@ impl JobTable {
             at: SystemClock.now(),
         };
         let queued = item.queued();
+        if by == EndedBy::Person {
+            self.state().expected.push(item.id.clone());
+        }
         if self.journal.inbox().arrive(item).is_ok() {
             self.events.emit(Event::Queued(queued));
         }
         self.ends.send_modify(|count| *count += 1);
         self.events.wake_driver();
+    }
+
+    /// The report of a job that a person stopped.
+    pub(crate) fn is_expected(&self, report: &InboundId) -> bool {
+        self.state().expected.contains(report)
+    }
+
+    /// As [`Jobs::stop`], which is the model's.
+    pub(crate) fn stop_for_person(&self, id: &JobId) -> bool {
+        self.ask_to_end(id, false)
+    }
+
+    fn ask_to_end(&self, id: &JobId, for_model: bool) -> bool {
+        let work = {
+            let mut state = self.state();
+            let running = |job: &&mut Job| job.record.id == *id && job.end.is_none();
+            state.jobs.iter_mut().find(running).map(|job| {
+                job.stopped_by_model |= for_model;
+                Arc::clone(&job.work)
+            })
+        };
+        work.map(|work| work.stop()).is_some()
     }
 
     fn work(&self, id: &JobId) -> Option<Arc<dyn JobWork>> {
@@ -305,7 +343,7 @@ impl Jobs for JobTable {
         let Some(work) = self.work(id) else { return };
         end.at.get_or_insert_with(|| SystemClock.now());
         let output = work.newest();
-        let (record, folder) = {
+        let (record, folder, by) = {
             let mut state = self.state();
             let closed = state.closed;
             let open = |job: &&mut Job| job.record.id == *id && job.end.is_none();
@@ -313,17 +351,20 @@ impl Jobs for JobTable {
             let open = |job: &&mut Job| open(job) && !(closed && job.record.kept);
             let Some(job) = state.jobs.iter_mut().find(open) else { return };
             let folder = job.folder.take();
-            if folder.as_ref().is_some_and(JobFolder::is_stopped) {
+            let from_outside = folder.as_ref().is_some_and(JobFolder::is_stopped);
+            if from_outside {
                 end = stopped_from_outside(end);
             }
+            let is_stopped = end.status == JobStatus::Stopped && !job.stopped_by_model;
+            let by = if from_outside || is_stopped { EndedBy::Person } else { EndedBy::Itself };
             // Before the log says so: whoever finds no notice there finds the end here.
             if let Some(folder) = &folder {
                 let _ = folder.finish(&end);
             }
             job.end = Some(end.clone());
-            (job.record.clone(), folder)
+            (job.record.clone(), folder, by)
         };
-        self.report(&record, &end, &output);
+        self.report(&record, &end, &output, by);
         drop(folder);
         if let Some(job) = self.state().jobs.iter().find(|job| job.record.id == *id) {
             job.over.send_replace(true);
@@ -365,12 +406,7 @@ impl Jobs for JobTable {
     }
 
     fn stop(&self, id: &JobId) -> bool {
-        let work = {
-            let state = self.state();
-            let running = |job: &&Job| job.record.id == *id && job.end.is_none();
-            state.jobs.iter().find(running).map(|job| Arc::clone(&job.work))
-        };
-        work.map(|work| work.stop()).is_some()
+        self.ask_to_end(id, true)
     }
 }
 

@@ -63,7 +63,9 @@ impl Gathering {
             (false, false) => AgentActivity::Finished,
         };
         let signs = SessionSigns::read(&self.home, id);
-        let task = log.prompt.clone().unwrap_or_else(|| glimpse.title.clone());
+        // What it is doing now; otherwise what `ostler sessions` calls it.
+        let prompt = log.prompt.clone().filter(|_| state == AgentActivity::Working);
+        let task = prompt.unwrap_or_else(|| glimpse.title.clone());
         let (kind, path) = ("main".to_owned(), AgentPath::default());
         Some(self.node(id, glimpse, log, &signs, About { path, kind, task, state, why: None }))
     }
@@ -83,6 +85,7 @@ impl Gathering {
     ) -> MachineAgent {
         self.seen += 1;
         let is_working = about.state == AgentActivity::Working;
+        let current = log.current_call();
         let blocked = log.question.or_else(|| signs.retry(&about.path));
         MachineAgent {
             agents: self.agents(id, &about.path, log.agents, signs),
@@ -94,6 +97,8 @@ impl Gathering {
             task: one_line(&about.task),
             state: about.state,
             why: about.why,
+            since_ms: log.since.map(|at| at.0).filter(|_| is_working),
+            call: current.filter(|_| is_working && blocked.is_none()),
             blocked: blocked.filter(|_: &Blocked| is_working),
             last_line: log.last_line,
         }
@@ -172,6 +177,7 @@ impl Gathering {
             AgentState::Running if is_open => (AgentActivity::Working, None),
             AgentState::Running => (AgentActivity::Lost, None),
             AgentState::Finished => (AgentActivity::Finished, None),
+            state if state.is_stopped() => (AgentActivity::Stopped, None),
             AgentState::Failed { why } => (AgentActivity::Failed, Some(why)),
         }
     }

@@ -1,9 +1,11 @@
 //! What the newest entries of a log say about the one who writes it.
 
-use super::Blocked;
+use super::{Blocked, CurrentCall};
 use ostler_core::ids::{CallId, QuestionId};
+use ostler_core::message::Block;
 use ostler_core::question::Question;
 use ostler_core::session::{AgentRecord, Entry};
+use ostler_core::time::Timestamp;
 
 /// The entries that are looked at.
 pub(super) const FACTS: &[&str] = &[
@@ -11,6 +13,7 @@ pub(super) const FACTS: &[&str] = &[
     "note",
     "answer",
     "call_started",
+    "call_finished",
     "asked",
     "decided",
     "withdrawn",
@@ -26,6 +29,10 @@ pub(super) struct LogSigns {
     /// What it was asked last.
     pub(super) prompt: Option<String>,
     pub(super) is_in_turn: bool,
+    /// When the last turn began.
+    pub(super) since: Option<Timestamp>,
+    /// Calls of the newest answer that have no result, oldest first.
+    calls: Vec<(CallId, CurrentCall)>,
     pub(super) question: Option<Blocked>,
     pub(super) last_line: Option<String>,
     /// Those that it started, in this order, as they were last.
@@ -54,10 +61,17 @@ impl LogSigns {
         signs
     }
 
+    /// What it is running, if that is known.
+    pub(super) fn current_call(&self) -> Option<CurrentCall> {
+        self.calls.first().map(|(_, call)| call.clone())
+    }
+
     fn look_at(&mut self, entry: &Entry) {
         match entry {
-            Entry::Prompt { message, .. } => {
+            Entry::Prompt { message, at, .. } => {
                 self.is_in_turn = true;
+                self.since = Some(*at);
+                self.calls.clear();
                 self.prompt = Some(message.text()).filter(|text| !text.trim().is_empty());
             }
             Entry::Answer { message, .. } => {
@@ -66,9 +80,16 @@ impl LogSigns {
                 let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
                 let last = last.map(|line| line.chars().take(LINE).collect());
                 self.last_line = last.or(self.last_line.take());
+                self.calls = message.blocks().iter().filter_map(current_call).collect();
+            }
+            Entry::CallFinished { result: Block::ToolResult { id: done, .. }, .. } => {
+                self.calls.retain(|(id, _)| id != done);
             }
             Entry::CallStarted { .. } | Entry::Asked { .. } => self.is_in_turn = true,
-            Entry::End { .. } | Entry::Rewound { .. } => self.is_in_turn = false,
+            Entry::End { .. } | Entry::Rewound { .. } => {
+                self.is_in_turn = false;
+                self.calls.clear();
+            }
             Entry::Agent(record) => {
                 match self.agents.iter_mut().find(|had| had.session == record.session) {
                     Some(had) => had.clone_from(record),
@@ -80,13 +101,22 @@ impl LogSigns {
     }
 }
 
+fn current_call(block: &Block) -> Option<(CallId, CurrentCall)> {
+    let Block::ToolUse { id, name, input, .. } = block else { return None };
+    let subject = one_line(&ostler_tools::facts(name).subject_of(input));
+    Some((id.clone(), CurrentCall { tool: name.clone(), subject }))
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(LINE).collect()
+}
+
 fn answers(question: &Question, call: &CallId, id: Option<&QuestionId>) -> bool {
     question.call == *call || id == Some(&question.id)
 }
 
 fn blocked(question: &Question) -> Blocked {
-    let subject = ostler_tools::facts(&question.tool).subject_of(&question.input).to_string();
-    let words: Vec<&str> = subject.split_whitespace().collect();
-    let subject = words.join(" ").chars().take(LINE).collect();
+    let subject = one_line(&ostler_tools::facts(&question.tool).subject_of(&question.input));
     Blocked::Question { tool: question.tool.clone(), subject }
 }

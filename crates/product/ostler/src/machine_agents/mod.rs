@@ -24,6 +24,8 @@ pub enum AgentActivity {
     Idle,
     Finished,
     Failed,
+    /// Somebody stopped it.
+    Stopped,
     /// Its process died while it was working.
     Lost,
 }
@@ -36,6 +38,13 @@ pub enum Blocked {
     Question { tool: String, subject: String },
     /// The model's last request failed and is sent again.
     Retry { attempt: u64, error: String },
+}
+
+/// A call that has no result yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CurrentCall {
+    pub tool: String,
+    pub subject: String,
 }
 
 /// An agent of some session; the session's own one has the path `/`.
@@ -52,6 +61,10 @@ pub struct MachineAgent {
     /// Why it failed.
     pub why: Option<String>,
     pub blocked: Option<Blocked>,
+    /// When its running turn began, in milliseconds since 1970. None: it is not working.
+    pub since_ms: Option<u64>,
+    /// What it is running.
+    pub call: Option<CurrentCall>,
     /// With the agents below it. None: nobody knows.
     pub cost_usd: Option<f64>,
     /// The last line that it said.

@@ -191,7 +191,7 @@ fn failure(end: &AgentEnd, finished: Option<&Finished>) -> Option<(JobStatus, St
     let why = match end {
         AgentEnd::NotStarted(error) => format!("it did not start: {error}"),
         AgentEnd::NoAnswer => "it ended without an answer".to_owned(),
-        AgentEnd::Stopped => "it was stopped".to_owned(),
+        AgentEnd::Stopped => AgentState::STOPPED.to_owned(),
         AgentEnd::Closed => "the session that started it was closed".to_owned(),
         AgentEnd::TimedOut(limit) => format!("it did not finish within {} s", limit.as_secs()),
         AgentEnd::Panicked => "internal error".to_owned(),

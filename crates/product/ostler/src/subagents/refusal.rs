@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::input::InputRefused;
 use ostler_core::ports::StoreError;
-use ostler_core::text::dollars;
 use ostler_core::tool::ToolOutput;
 use serde_json::json;
 
@@ -29,7 +28,7 @@ pub(super) enum AgentRefused {
     Worktree(String),
     #[error(
         "what it knows would cost about {} to send again, and the budget has {} left. Start a new agent with a short prompt, or do the work yourself",
-        dollars(*needs), dollars(*left)
+        format_args!("${needs:.4}"), format_args!("${left:.4}")
     )]
     CannotPay { needs: f64, left: f64 },
     #[error("it cannot run in the background: {0}")]

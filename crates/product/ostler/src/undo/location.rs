@@ -32,6 +32,21 @@ pub(super) fn newest_session(store: &FileStore, choice: &UndoChoice) -> Result<S
     newest.map_or(Err(Error::NothingToUndo), |id| find(store, id.as_str()))
 }
 
+/// The sessions that worked in the directory, the one that was written to last first.
+pub(super) fn sessions_here(choice: &UndoChoice) -> Result<Vec<SessionId>, Error> {
+    let store = FileStore::new(&choice.home)?;
+    let mut found = store.list(&choice.cwd)?;
+    for name in visitors(&choice.home, &choice.cwd) {
+        let Ok(Some(visitor)) = store.find(&name) else { continue };
+        let Some(listed) = visitor.workspace.and_then(|place| store.list(&place).ok()) else {
+            continue;
+        };
+        found.extend(listed.into_iter().filter(|info| info.id == visitor.id));
+    }
+    found.sort_by_key(|info| std::cmp::Reverse(info.modified));
+    Ok(found.into_iter().map(|info| info.id).collect())
+}
+
 /// What tells the calls of one directory from those of others.
 pub(super) struct Location {
     /// Roots that only sessions in this directory worked in, and those of others only.

@@ -15,6 +15,7 @@ mod redo;
 mod rewind;
 mod snapshots;
 mod turns;
+mod undoable;
 mod worktrees;
 
 pub use calls::ChangingCall;
@@ -29,6 +30,7 @@ pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
 };
 pub use turns::{TurnLine, turns};
+pub use undoable::{UndoStep, UndoSteps, undo_steps};
 
 use crate::error::Error;
 use crate::log_choice::find;
@@ -232,6 +234,7 @@ impl Desk {
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
         let (undone, mut calls) = (self.undone(), self.changing());
         calls.retain(|call| !undone.contains(&call.key()) && self.is_here(call));
+        self.skip_unchanging(&mut calls);
         calls.reverse();
         calls
     }
@@ -481,7 +484,7 @@ pub fn undo(choice: &UndoChoice, steps: usize, review: Review<'_>) -> Result<Und
     }
     let calls = calls::newest(desk.calls(), steps);
     if calls.is_empty() {
-        return Err(Error::NothingToUndo);
+        return Err(desk.nothing_to_undo(choice));
     }
     Ok(desk.undo(choice, calls, None, review)?.with(notices))
 }

@@ -14,7 +14,10 @@ pub struct SnapshotLine {
     /// The session that it was taken for, and the command behind it, on one line and shortened.
     pub session: Option<String>,
     pub command: Option<String>,
+    /// Paths that changed, without those of git; of the first snapshot, all that it holds.
     pub changed: usize,
+    /// Paths in a `.git` that changed.
+    pub of_git: usize,
     pub base: bool,
 }
 
@@ -41,6 +44,7 @@ pub fn list_snapshots(home: &Path, cwd: &Path) -> Result<Vec<SnapshotLine>, Erro
         session: line.label.session,
         command: line.label.command,
         changed: line.changed,
+        of_git: line.of_git,
         base: line.base,
     };
     Ok(open(home, cwd)?.list()?.into_iter().map(line).collect())

@@ -4,6 +4,8 @@ use super::calls::{ChangingCall, Did};
 use super::{Desk, UndoChoice};
 use crate::error::Error;
 use ostler_core::ids::SessionId;
+use ostler_core::job;
+use ostler_core::message::{Block, Message};
 use ostler_core::session::{Entry, SessionRecord, TurnStarts};
 use ostler_snapshots::{RecordedChange, What};
 use std::collections::HashSet;
@@ -51,11 +53,20 @@ fn line((turn, entry): (u32, &Entry)) -> Option<TurnLine> {
     let own: String = message.own_words().collect();
     let text = if own.trim().is_empty() { message.text() } else { own };
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let prompt = first.unwrap_or_default().to_owned();
+    let prompt = first.map(str::to_owned).unwrap_or_else(|| started_by(message));
     Some(TurnLine { turn, at: at.0, prompt, calls: 0, files: None, conversation: true })
 }
 
-fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
+/// A turn without a prompt began with the end of a background job.
+fn started_by(message: &Message) -> String {
+    let mut reports = message.blocks().iter().filter_map(|block| match block {
+        Block::Text { text, .. } => job::summary_of(text),
+        _ => None,
+    });
+    reports.next().map_or("(started by Ostler)".to_owned(), |summary| format!("({summary})"))
+}
+
+pub(super) fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
     let mut paths: HashSet<PathBuf> = HashSet::new();
     let mut pairs = Vec::new();
     for call in calls {

@@ -233,7 +233,7 @@ pub async fn an_agent_that_hangs_can_be_ended() {
         assert!(results[0].0 && results[0].1.contains(reason), "{reason}: {results:?}");
         assert_eq!(end(&seen).terminal, Terminal::Completed);
         let gone = session.send(Input::Agent { agent: name, input: AgentInput::Stop });
-        assert_eq!(gone.unwrap_err().to_string(), "no agent /general-1 is running");
+        assert_eq!(gone.unwrap_err().to_string(), "there is no running agent \"general-1\"");
     }
 }
 

@@ -179,8 +179,12 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
         text().prop_map(|name| InboundSource::Agent { path: AgentPath::default().child(name) }),
     ]
     .boxed();
-    let when =
-        prop::sample::select(vec![Delivery::NextBoundary, Delivery::AfterTurn, Delivery::Later]);
+    let when = prop::sample::select(vec![
+        Delivery::NextBoundary,
+        Delivery::NextStep,
+        Delivery::AfterTurn,
+        Delivery::Later,
+    ]);
     let inbound = || text().prop_map(InboundId::new);
     prop_oneof![
         (inbound(), source, when, text()).prop_map(|(id, source, when, text)| Event::Queued(

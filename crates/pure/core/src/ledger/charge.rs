@@ -120,6 +120,8 @@ pub enum ChargeStatus {
     Ok,
     /// It never began; nothing is billed.
     Failed,
+    /// Ostler cancelled it before the answer began; the provider reported no tokens.
+    Cancelled,
     /// It began and broke off, or was interrupted; what the provider said until then is billed.
     Dropped,
     /// It came without usable token counts; what was missing is charged at what was reserved for it.
@@ -133,6 +135,7 @@ impl ChargeStatus {
         match self {
             ChargeStatus::Ok => "ok",
             ChargeStatus::Failed => "failed",
+            ChargeStatus::Cancelled => "cancelled",
             ChargeStatus::Dropped => "dropped",
             ChargeStatus::Estimated => "estimated",
             ChargeStatus::Lost => "lost",
@@ -144,6 +147,7 @@ impl ChargeStatus {
         match name {
             "ok" => ChargeStatus::Ok,
             "failed" => ChargeStatus::Failed,
+            "cancelled" => ChargeStatus::Cancelled,
             "estimated" => ChargeStatus::Estimated,
             "lost" => ChargeStatus::Lost,
             _ => ChargeStatus::Dropped,
@@ -166,6 +170,7 @@ mod tests {
         let all = [
             ChargeStatus::Ok,
             ChargeStatus::Failed,
+            ChargeStatus::Cancelled,
             ChargeStatus::Dropped,
             ChargeStatus::Estimated,
             ChargeStatus::Lost,

@@ -63,6 +63,15 @@ impl AgentKind {
         self.names()[0]
     }
 
+    /// What it is for, for people.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            AgentKind::Explorer => "finds things out; has only tools that read",
+            AgentKind::Planner => "works out what to do; changes nothing",
+            AgentKind::General => "does what the agent that starts it can do",
+        }
+    }
+
     pub fn parse(name: &str) -> Option<AgentKind> {
         AgentKind::ALL.into_iter().find(|kind| kind.names().contains(&name))
     }

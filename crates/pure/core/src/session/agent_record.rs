@@ -28,6 +28,14 @@ pub enum AgentState {
 }
 
 impl AgentState {
+    /// Why an agent failed that somebody stopped.
+    pub const STOPPED: &str = "it was stopped";
+
+    /// Somebody stopped it, so it did not fail by itself.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, AgentState::Failed { why } if why == AgentState::STOPPED)
+    }
+
     pub fn is_running(&self) -> bool {
         *self == AgentState::Running
     }

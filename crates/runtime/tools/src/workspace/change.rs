@@ -154,6 +154,17 @@ impl Files {
             .map_err(fail)
     }
 
+    /// Why a change of this file would be refused, if the model does not know what it holds. Nothing is said of files
+    /// outside of the roots: whether they exist is for the person to tell.
+    pub(crate) fn unknown_content(&self, name: &str, needs: Needs) -> Option<ToolOutput> {
+        let path = self.resolve_for_writing(name).ok()?;
+        if !self.workspace().roots.iter().any(|root| path.starts_with(root)) {
+            return None;
+        }
+        let old = self.load(&path, MAX_CHANGE).ok()??;
+        self.must_be_known(&path, &old, needs).err()
+    }
+
     /// What was seen instead, where the file has changed and a change may still be possible.
     fn must_be_known(
         &self,

@@ -4,6 +4,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
+    /// List the kinds of agents that the model can start here, with their files
+    #[arg(long, conflicts_with_all = ["all", "watch"])]
+    pub definitions: bool,
     /// Also show agents that have ended, and the 10 newest sessions, even if they have ended
     #[arg(long)]
     pub all: bool,

@@ -10,6 +10,9 @@ pub struct UndoArgs {
     /// Undo the last undo or rewind
     #[arg(long, conflicts_with = "steps")]
     pub redo: bool,
+    /// List what could be undone, newest first [default: in all sessions of this directory]
+    #[arg(long, conflicts_with_all = ["steps", "redo", "dry_run", "keep"])]
+    pub list: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -31,6 +34,9 @@ pub struct Common {
     /// Print JSON and never ask
     #[arg(long)]
     pub json: bool,
+    /// It was entered in a session.
+    #[arg(skip)]
+    pub in_session: bool,
 }
 
 #[derive(Debug, Args)]

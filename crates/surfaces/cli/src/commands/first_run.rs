@@ -10,7 +10,7 @@ use ostler::config;
 use ostler_profile::Profile;
 
 const QUESTION: &str = "\
-This is the first session here. What may run without asking?
+No permission mode is set yet. What may run without asking?
   [c]onfirm   calls that only read run; Ostler asks about everything else (the default)
   [e]dits     file edits in this directory run, too
   [a]uto      everything runs, except what your rules deny or ask about, and protected names
@@ -42,9 +42,13 @@ async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
             "e" | "edits" => break Mode::AcceptEdits,
             "a" | "auto" => break Mode::BypassPermissions,
             _ if is_prompt(&answer, &["confirm", "edits", "auto"]) => {
-                write(
-                    "Sent as a prompt; this session asks about everything that changes something.\n",
-                )?;
+                let taken_as = match answer.trim().starts_with('/') {
+                    true => "Taken as a command",
+                    false => "Sent as a prompt",
+                };
+                write(&format!(
+                    "{taken_as}; this session asks about everything that changes something, and the next one asks this again.\n"
+                ))?;
                 lines.put_back(answer);
                 return Ok(profile);
             }

@@ -20,7 +20,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let began = Timestamp(ostler::now_ms());
     let goes_on = args.resume.is_some() || args.continue_;
     let prompt = stdin::prompt(args.prompt.as_deref(), !goes_on)?;
-    let profile = match trust::begin(environment, args) {
+    let profile = match trust::begin_session(environment, args) {
         Ok(profile) => profile,
         Err(error) => return refused(args.output_format, error),
     };

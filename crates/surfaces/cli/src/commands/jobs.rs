@@ -73,15 +73,26 @@ pub fn run(environment: &Environment, command: &JobsCommand) -> Result<Code> {
 
 /// The jobs of a session, for its own terminal.
 pub fn table(jobs: &[JobView]) -> Vec<String> {
-    let line = |job: &JobView| {
-        let until = job.end.as_ref().map_or(Some(ostler::now_ms()), |end| end.at.map(|at| at.0));
-        let state = job.end.as_ref().map_or("running", |end| end.status.name());
-        line(job, state, until.map(|until| until.saturating_sub(job.record.at.0)))
-    };
     match jobs.is_empty() {
         true => vec!["No background jobs.".to_owned()],
-        false => jobs.iter().map(line).collect(),
+        false => jobs.iter().map(own_line).collect(),
     }
+}
+
+/// A job of a session, for its own terminal, with the end of its output.
+pub fn shown(job: &JobView) -> Vec<String> {
+    let mut lines = vec![own_line(job)];
+    if let Some(path) = &job.record.output {
+        lines.push(format!("output: {}", visible(&path.display().to_string())));
+        lines.extend(ostler::JobOutputReader::new(path).newest(SHOWN).lines().map(visible));
+    }
+    lines
+}
+
+fn own_line(job: &JobView) -> String {
+    let until = job.end.as_ref().map_or(Some(ostler::now_ms()), |end| end.at.map(|at| at.0));
+    let state = job.end.as_ref().map_or("running", |end| end.status.name());
+    line(job, state, until.map(|until| until.saturating_sub(job.record.at.0)))
 }
 
 fn nothing(session: Option<&str>, running: bool) -> String {

@@ -33,6 +33,7 @@ mod stdin;
 mod trust;
 mod typing;
 mod undo;
+mod undo_list;
 mod waiting;
 
 use crate::args::{Args, Command};

@@ -1,7 +1,17 @@
 //! What a newcomer reads who has no key yet.
 
+use crate::args::RunArgs;
 use crate::exit::{Code, warn};
 use ostler::Provider;
+use ostler_profile::Profile;
+
+/// A directory without a session is named before a missing key is: a key would not help.
+pub fn check_continue(profile: &Profile, args: &RunArgs) -> Result<(), ostler::Error> {
+    match args.continue_ && !args.fork_session {
+        true => ostler::check_continue(&profile.places.ostler_home, &profile.places.cwd),
+        false => Ok(()),
+    }
+}
 
 pub fn explain(provider: &Provider) -> Code {
     let names = provider.credential_names();

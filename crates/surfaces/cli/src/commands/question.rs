@@ -38,7 +38,8 @@ pub fn no_project() -> String {
 /// A value of several lines stands behind bars, so that no line of it can be taken for one of ours.
 fn field(name: &str, value: &Value) -> String {
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let lines: Vec<&str> = value.split('\n').collect();
+    // The line break at the end is no line of its own.
+    let lines: Vec<&str> = value.strip_suffix('\n').unwrap_or(&value).split('\n').collect();
     let name = visible(name);
     match lines.as_slice() {
         [line] => format!("  {name}: {}\n", visible(line)),

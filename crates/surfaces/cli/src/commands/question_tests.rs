@@ -125,3 +125,16 @@ fn no_part_of_a_question_is_obeyed() {
     assert_eq!(shown.matches("\n  run it? ").count(), 1, "{shown}");
     assert!(shown.contains("    │   run it? y"), "{shown}");
 }
+
+#[test]
+fn the_last_line_break_is_no_line() {
+    for (content, expected) in [
+        ("a\nb\n", "  content (2 lines):\n    │ a\n    │ b\n"),
+        ("a\nb", "  content (2 lines):\n    │ a\n    │ b\n"),
+        ("a\n", "  content: a\n"),
+        ("a\n\n", "  content (2 lines):\n    │ a\n    │ \n"),
+        ("", "  content: \n"),
+    ] {
+        assert_eq!(field("content", &content.into()), expected, "{content:?}");
+    }
+}

@@ -16,7 +16,7 @@ use ostler_profile::{Access, Environment};
 use std::sync::Arc;
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
-    let profile = trust::begin(environment, &args)?;
+    let profile = trust::begin_session(environment, &args)?;
     let credentials = match profile.access()? {
         Access::Given(credentials) => credentials,
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
@@ -88,6 +88,7 @@ impl<'a> Repl<'a> {
     /// The end of a background job starts a turn.
     async fn report(&mut self) -> Result<Option<Code>> {
         self.output.begin("");
+        self.output.explain(&self.conversation.session.reports())?;
         let driver = self.conversation.session.run_reports()?;
         self.turn(driver).await
     }

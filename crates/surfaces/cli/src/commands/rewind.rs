@@ -90,7 +90,13 @@ fn rewind(
     }
     if what.conversation {
         let verb = if dry_run { "would go on" } else { "goes on" };
-        writeln!(out, "The conversation {verb} as before turn {turn}: ostler --resume {session}")?;
+        match args.common.in_session {
+            true => writeln!(out, "The conversation {verb} as before turn {turn}.")?,
+            false => writeln!(
+                out,
+                "The conversation {verb} as before turn {turn}: ostler --resume {session}"
+            )?,
+        }
     }
     Ok(undone.as_ref().map_or(Code::Done, code))
 }
@@ -126,6 +132,6 @@ fn list(choice: &UndoChoice, json: bool) -> Result<Code> {
     Ok(Code::Done)
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -37,12 +37,17 @@ fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
             let line = json!({
                 "id": line.id, "at_ms": line.at, "reason": line.reason,
                 "session": line.session, "command": line.command,
-                "changed": line.changed, "base": line.base,
+                "changed": line.changed, "git_changed": line.of_git, "base": line.base,
             });
             writeln!(out, "{}", escaped(&line.to_string()))?;
             continue;
         }
-        let what = if line.base { "files, the first" } else { "changed" };
+        // Of the first one only the number of all paths is known.
+        let what = match (line.base, line.of_git) {
+            (true, _) => "paths, with .git",
+            (false, 0) => "changed",
+            (false, _) => "changed, and git",
+        };
         let age = age(now.saturating_sub(line.at));
         let session = line.session.as_deref().map_or("-", |id| id.get(..SESSION).unwrap_or(id));
         let command: Option<String> =

@@ -1,6 +1,7 @@
 //! What the files of a project request, shown before anybody accepts it.
 
 use super::lines::{Lines, is_prompt};
+use super::no_key;
 use crate::args::RunArgs;
 use crate::exit::warn;
 use crate::output::visible::visible;
@@ -48,6 +49,13 @@ pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Profile, Profi
         }
         _ => Ok(profile),
     }
+}
+
+/// The same, and a session that is to be continued exists.
+pub fn begin_session(environment: &Environment, args: &RunArgs) -> Result<Profile> {
+    let profile = begin(environment, args)?;
+    no_key::check_continue(&profile, args)?;
+    Ok(profile)
 }
 
 /// In a session the person is asked once; anything but a plain yes leaves the files without effect.

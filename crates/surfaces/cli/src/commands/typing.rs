@@ -104,7 +104,7 @@ impl Typing {
         let answered = self.answered.clone();
         let asked = session.question_due(answered.as_ref());
         tokio::pin!(asked);
-        if waits_for_jobs && self.lines.are_typed() {
+        if waits_for_jobs && self.lines.are_typed() && !self.lines.has_put_back() {
             write(PROMPT)?;
             tokio::select! {
                 biased;

@@ -1,6 +1,7 @@
 //! `ostler undo`: back through the last changing calls. What would be taken back is listed first, and asked about where a
 //! person may have changed some of it.
 
+use super::undo_list;
 use crate::args::undo::{Common, UndoArgs};
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
@@ -22,6 +23,9 @@ const WIDE: usize = 80;
 
 pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
     let choice = choice(environment, &args.common)?;
+    if args.list {
+        return undo_list::run(&choice, args.common.json);
+    }
     undo(&choice, args, |choice, review| match args.redo {
         true => Ok(ostler::redo(choice, review)?),
         false => Ok(ostler::undo(choice, args.steps as usize, review)?),
@@ -31,6 +35,9 @@ pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
 /// The same for a session that is open here.
 pub fn run_in(session: &Session, environment: &Environment, args: &UndoArgs) -> Result<Code> {
     let choice = choice(environment, &args.common)?;
+    if args.list {
+        return undo_list::run(&choice, args.common.json);
+    }
     let what = if args.redo { Undoes::LastUndo } else { Undoes::Calls(args.steps as usize) };
     undo(&choice, args, |choice, review| {
         let send = |dry_run, shown| {
@@ -62,7 +69,16 @@ fn undo(
     } else if undone.done {
         tell(&mut out, &undone, if args.redo { "Redone" } else { "Undone" })?;
         if undone.conversation {
-            writeln!(out, "The conversation was restored: ostler --resume {}", undone.session)?;
+            match args.common.in_session {
+                true => writeln!(out, "The conversation was restored.")?,
+                false => {
+                    writeln!(
+                        out,
+                        "The conversation was restored: ostler --resume {}",
+                        undone.session
+                    )?;
+                }
+            }
         }
         if !undone.calls.is_empty() || undone.conversation {
             tell_way_back(&mut out, &undone, &args.common, args.redo)?;
@@ -166,9 +182,16 @@ fn agrees() -> Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
+pub fn call_json(call: &ChangingCall) -> Value {
+    json!({
+        "id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn,
+        "agent": call.agent.as_ref().map(|agent| &agent.name),
+    })
+}
+
 pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let call = |call: &ChangingCall| json!({"id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn, "agent": call.agent.as_ref().map(|agent| &agent.name)});
+    let call = call_json;
     let outcome = |outcome: &Undoing| {
         let (fate, why, beside) = match &outcome.fate {
             Fate::Restored => ("restored", None, None),
@@ -199,7 +222,7 @@ pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
     })
 }
 
-fn what(call: &ChangingCall) -> String {
+pub fn what(call: &ChangingCall) -> String {
     let words: Vec<&str> = call.what.split_whitespace().collect();
     let what: String = visible(&words.join(" ")).chars().take(WIDE).collect();
     let agent = call.agent.as_ref().map(|agent| format!(", agent {}", visible(&agent.name)));
@@ -305,15 +328,15 @@ pub fn tell_way_back(
     common: &Common,
     redone: bool,
 ) -> Result<()> {
-    let mut way = String::from("ostler undo");
+    let mut way = String::from(if common.in_session { "/undo" } else { "ostler undo" });
     match undone.steps() {
         _ if !redone => way.push_str(" --redo"),
         0 | 1 => {}
         steps => way.push_str(&format!(" {steps}")),
     }
-    if common.session.is_some() {
+    if common.session.is_some() && !common.in_session {
         way.push_str(&format!(" --session {}", undone.session.as_str()));
     }
-    writeln!(out, "The state before this is snapshot {}: {way}", undone.before)?;
+    writeln!(out, "The state before this is snapshot {}; to go back to it: {way}", undone.before)?;
     Ok(())
 }

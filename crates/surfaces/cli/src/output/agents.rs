@@ -1,6 +1,7 @@
 //! Lines about agents that the session started: one when an agent begins, one when it ends, and what a person should know
 //! in between.
 
+use super::cost::dollars;
 use super::usage::thousands;
 use super::visible::visible;
 use ostler::{CallOutcome, Envelope, Event, Finished, Level, words};
@@ -40,6 +41,6 @@ fn end(finished: &Finished) -> String {
     };
     let usage = &finished.usage;
     let tokens = format!("{} in, {} out", thousands(usage.prompt()), thousands(usage.output));
-    let cost = finished.cost.map(|cost| format!(" · ${cost:.4}")).unwrap_or_default();
+    let cost = finished.cost.map(|cost| format!(" · {}", dollars(cost))).unwrap_or_default();
     format!("{how} · {calls} · {tokens}{cost}")
 }

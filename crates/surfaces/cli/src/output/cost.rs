@@ -66,6 +66,11 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
     if total.failed > 0 {
         lines.push(format!("{} and cost nothing.", requests(total.failed, "failed", "failed")));
     }
+    if total.cancelled > 0 {
+        let what = "cancelled before the answer began; the provider reported no cost";
+        let (one, several) = (format!("was {what}"), format!("were {what}"));
+        lines.push(format!("{}.", requests(total.cancelled, &one, &several)));
+    }
     if total.dropped > 0 {
         lines.push(format!("{}.", requests(total.dropped, "broke off", "broke off")));
     }
@@ -122,7 +127,7 @@ fn request(row: &CostRow) -> [String; 9] {
     }
     let time = match charge.status {
         ChargeStatus::Lost => "-".to_owned(),
-        ChargeStatus::Failed => format!("{} ms", charge.latency_ms),
+        ChargeStatus::Failed | ChargeStatus::Cancelled => format!("{} ms", charge.latency_ms),
         ChargeStatus::Ok | ChargeStatus::Dropped | ChargeStatus::Estimated => {
             format!("{}/{} ms", charge.first_byte_ms.unwrap_or_default(), charge.latency_ms)
         }
@@ -174,6 +179,7 @@ fn percent(usage: &Usage) -> String {
     usage.hit_rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
 }
 
+/// What something cost: four places everywhere. A limit that a person chose is shown as it was chosen.
 pub fn dollars(amount: f64) -> String {
     // What rounds to nothing has no sign.
     let amount = if amount.abs() < 0.000_05 { 0.0 } else { amount };
@@ -191,7 +197,8 @@ fn cost(line: &CostLine) -> String {
 
 fn standing(standing: &BudgetStatus) -> String {
     let BudgetStatus { what, sum, forecast } = standing;
-    let mut line = format!("budget {what}: {} of {} spent", dollars(sum.spent), dollars(sum.limit));
+    let limit = ostler::dollars(sum.limit);
+    let mut line = format!("budget {what}: {} of {limit} spent", dollars(sum.spent));
     if sum.reserved > 0.0 {
         line += &format!(", {} reserved", dollars(sum.reserved));
     }
@@ -226,7 +233,8 @@ pub fn as_json(costs: &Costs, side: Side, since_ms: u64) -> Value {
 fn line_json(line: &CostLine) -> Value {
     let Usage { input, output, cache_write, cache_write_1h, cache_read } = line.usage;
     json!({
-        "key": line.key, "requests": line.requests, "failed": line.failed, "dropped": line.dropped,
+        "key": line.key, "requests": line.requests, "failed": line.failed,
+        "cancelled": line.cancelled, "dropped": line.dropped,
         "lost": line.lost, "lost_usd": line.lost_cost,
         "input": input, "output": output, "cache_write": cache_write,
         "cache_write_1h": cache_write_1h, "cache_read": cache_read,

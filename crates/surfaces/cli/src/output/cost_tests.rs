@@ -28,7 +28,7 @@ fn the_table_says_what_was_expensive_and_what_is_unknown() {
         "Bash             3    100        0     900  90 %   2 000  $0.0000              $0.5000",
         "total            4    100        0     900  90 %   2 000  $0.0024  $0.5000 + 1 unknown",
         "In the last 7d. 900 tokens came from the cache (90 %); it saved $0.0024.",
-        "budget day: $3.0000 of $5.0000 spent, $0.2500 reserved; $1.0000/h in the last hour, so it runs out in 90 min",
+        "budget day: $3.0000 of $5.00 spent, $0.2500 reserved; $1.0000/h in the last hour, so it runs out in 90 min",
     ];
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     for (nth, expected) in [0, 1, 3, 4, 6].into_iter().zip(expected) {
@@ -50,6 +50,9 @@ fn only_what_happened_is_said() {
     };
     assert_eq!(said(|_| {}), [] as [&str; 0]);
     assert_eq!(said(|total| total.failed = 1), ["1 request failed and cost nothing."]);
+    let cancelled =
+        "2 requests were cancelled before the answer began; the provider reported no cost.";
+    assert_eq!(said(|total| total.cancelled = 2), [cancelled]);
     assert_eq!(said(|total| total.dropped = 2), ["2 requests broke off."]);
     let lost = "2 requests of processes that died are counted at the reserved amount, $0.1300.";
     assert_eq!(said(|total| (total.lost, total.lost_cost) = (2, 0.13)), [lost]);

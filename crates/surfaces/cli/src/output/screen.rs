@@ -132,7 +132,7 @@ impl<S: Sink> Screen<S> {
     }
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
-        let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        let Block::ToolResult { is_error, .. } = result else { return Ok(()) };
         let view = if *is_error { ResultView::Lines } else { self.tools.facts(name).result };
         // The plan itself is shown.
         if view == ResultView::Plan {
@@ -141,7 +141,7 @@ impl<S: Sink> Screen<S> {
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
-        let text = shown(content);
+        let text = shown(result);
         let mut lines: Vec<&str> = text.lines().collect();
         let mut most = RESULT_LINES;
         if view == ResultView::Changes {
@@ -222,12 +222,24 @@ pub fn retry_line(retry: &Retry) -> String {
     format!("{message}; retrying in {seconds:.1} s ({} of {})", retry.attempt, retry.of)
 }
 
-fn shown(parts: &[ResultPart]) -> String {
+/// A result without what only the model needs.
+pub fn shown(result: &Block) -> String {
+    let Block::ToolResult { content, .. } = result else { return String::new() };
     let part = |part: &ResultPart| match part {
-        ResultPart::Text { text } => strip_terminal(text),
-        ResultPart::Image(image) => format!("[{} image]", image.media),
+        ResultPart::Text { text } if text.starts_with(RESUME_HINT) => None,
+        ResultPart::Text { text } => Some(strip_terminal(untagged(text))),
+        ResultPart::Image(image) => Some(format!("[{} image]", image.media)),
     };
-    parts.iter().map(part).collect::<Vec<_>>().join("\n")
+    content.iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// How the model goes on with an agent.
+const RESUME_HINT: &str = "[To go on with this agent, call Agent with resume ";
+
+/// The words of an error, without the mark that the model knows it by.
+fn untagged(text: &str) -> &str {
+    let inner = text.strip_prefix("<tool_use_error>");
+    inner.and_then(|text| text.strip_suffix("</tool_use_error>")).unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -258,6 +270,22 @@ mod tests {
         ] {
             assert_eq!(summary(&tools.facts(name), &input), expected, "{name} {input}");
         }
+    }
+
+    #[test]
+    fn a_result_is_shown_without_what_the_model_needs() {
+        let of = |texts: &[&str]| Block::ToolResult {
+            id: "c1".into(),
+            content: texts.iter().map(|text| ResultPart::text(*text)).collect(),
+            is_error: true,
+        };
+        let hint = "[To go on with this agent, call Agent with resume \"general-1\".]";
+        assert_eq!(shown(&of(&["It is done.", hint])), "It is done.");
+        assert_eq!(
+            shown(&of(&["<tool_use_error>Read it first.</tool_use_error>"])),
+            "Read it first."
+        );
+        assert_eq!(shown(&of(&["a <tool_use_error>"])), "a <tool_use_error>");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `--output-format text`: on a terminal the turn as it happens, in a pipe the answer.
 
-use super::screen::{Screen, retry_line};
+use super::screen::{Screen, retry_line, shown};
 use super::sink::Sink;
+use super::visible::visible;
 use super::{Output, agents, usage};
 use anyhow::Result;
-use ostler::{CallOutcome, Continue, Envelope, Event, Finished, Level, Trigger, words};
+use ostler::{CallOutcome, Continue, Envelope, Event, Finished, Level, ToolKind, Trigger, words};
 
 /// In a pipe.
 pub struct TextOutput<S> {
@@ -31,6 +32,20 @@ impl<S: Sink> Output for TextOutput<S> {
                 decision: Some(decision),
                 ..
             } => self.sink.warn(&words::refusal(name, decision)),
+            // An agent that has begun says itself how it ended.
+            Event::CallFinished {
+                name,
+                outcome: CallOutcome::Failed | CallOutcome::NotRun { .. },
+                result,
+                detail,
+                ..
+            } if delegates(name)
+                && detail.as_ref().is_none_or(|detail| detail["agent"].is_null()) =>
+            {
+                let text = shown(result);
+                let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                self.sink.warn(&format!("{} failed: {}", visible(name), visible(line.trim())));
+            }
             Event::Compacted { receipt } if receipt.trigger != Trigger::Manual => {
                 self.sink.warn(&receipt.words());
             }
@@ -83,6 +98,10 @@ impl<S: Sink> Output for ScreenOutput<S> {
     fn local(&mut self, text: &str) -> Result<()> {
         print_answer(self.screen.sink(), text)
     }
+}
+
+fn delegates(tool: &str) -> bool {
+    ostler::known_tools().kind(tool) == ToolKind::Delegates
 }
 
 fn tell_end(sink: &mut impl Sink, finished: &Finished) {

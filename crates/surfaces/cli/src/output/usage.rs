@@ -1,5 +1,6 @@
 //! The line at the end: what it took.
 
+use super::cost;
 pub use ostler::thousands;
 use ostler::{Finished, Left, Usage, dollars};
 
@@ -9,7 +10,7 @@ pub fn line(finished: &Finished) -> String {
         format!("{} in, {} out", thousands(usage.prompt()), thousands(usage.output)),
         cache(usage),
         match finished.cost {
-            Some(cost) => format!("${cost:.4}"),
+            Some(cost) => cost::dollars(cost),
             None => "cost unknown".to_owned(),
         },
         format!("{:.1} s model time", finished.api_time_ms as f64 / 1000.0),
@@ -21,7 +22,8 @@ pub fn line(finished: &Finished) -> String {
 /// How each budget stands, and how far it continues.
 pub fn budgets(finished: &Finished) -> impl Iterator<Item = String> + '_ {
     finished.budgets.iter().map(|Left { what, sum, requests }| {
-        let so_far = format!("budget of the {what}: ${:.4} of {}", sum.spent, dollars(sum.limit));
+        let (spent, limit) = (cost::dollars(sum.spent), dollars(sum.limit));
+        let so_far = format!("budget of the {what}: {spent} of {limit}");
         match requests {
             None => so_far,
             Some(0) => format!("{so_far} · not enough for another request like the last ones"),

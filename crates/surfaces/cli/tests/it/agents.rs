@@ -113,6 +113,78 @@ fn agents_of_a_project_are_there_after_trust() {
     assert!(offered(&[]).0, "it stays trusted");
 }
 
+/// What an agent asks for and cannot get is said, with the file.
+#[test]
+fn definitions_that_cannot_be_met_are_named() {
+    let world = World::new(Script::new().by(|_| text("ok")).forever());
+    let definition = |name: &str, more: &str| {
+        format!("---\nname: {name}\ndescription: Reviews changes\n{more}\n---\nReview it.")
+    };
+    let own = world.home().join("agents");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("apart.md"), definition("apart", "isolation: worktree")).unwrap();
+    std::fs::write(
+        own.join("loose.md"),
+        definition("loose", "tools: Read, Raed, Nonsense, Bash(ls:*)"),
+    )
+    .unwrap();
+    world.file(".claude/agents/theirs.md", &definition("theirs", ""));
+    world.file(".claude/agents/loose.md", &definition("loose", ""));
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let apart =
+        "agents/apart.md: isolation: worktree is not supported yet; the agent is not available";
+    let loose =
+        "agents/loose.md: unknown tools \"Raed\" (did you mean \"Read\"?), \"Nonsense\"; ignored";
+    for said in [apart, loose, "theirs.md defines the agent theirs. It is ignored until you trust"]
+    {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+    let tools = world.server.requests().pop().unwrap().json()["tools"].to_string();
+    assert!(tools.contains("loose: Reviews") && !tools.contains("apart: Reviews"), "{tools}");
+    // The same as a list.
+    let listed = world.run(&["agents", "--definitions", "--json"]).result();
+    let row = |name: &str, nth: usize| {
+        let all = listed["definitions"].as_array().unwrap().iter();
+        all.filter(|row| row["name"] == name).nth(nth).unwrap().clone()
+    };
+    assert_eq!(
+        (&row("explorer", 0)["state"], &row("explorer", 0)["path"]),
+        (&"built_in".into(), &Value::Null)
+    );
+    assert_eq!(
+        (&row("loose", 0)["state"], &row("loose", 1)["state"]),
+        (&"used".into(), &"untrusted".into())
+    );
+    assert_eq!(row("apart", 0)["state"], "unusable");
+    assert!(row("apart", 0)["why"].as_str().unwrap().contains("isolation"), "{listed:#}");
+    assert_eq!(row("theirs", 0)["state"], "untrusted");
+    let shown = world.run(&["agents", "--definitions"]).stdout;
+    let theirs = shown.lines().find(|line| line.contains("theirs.md")).unwrap();
+    assert!(theirs.contains("not trusted") && theirs.contains("Reviews changes"), "{shown}");
+    assert_eq!(world.run(&["permissions", "trust", "--yes"]).code, Some(0));
+    let listed = world.run(&["agents", "--definitions"]).stdout;
+    assert!(
+        listed.contains("replaced by another file") && !listed.contains("not trusted"),
+        "{listed}"
+    );
+}
+
+/// A call that started no agent is not seen otherwise where only the answer is printed.
+#[test]
+fn an_agent_that_does_not_start_is_one_line() {
+    let order = json!({ "description": "look", "prompt": "x", "subagent_type": "nobody" });
+    let script =
+        Script::new().answer(text("I ask.").call("Agent", order)).answer(text("Alone, then."));
+    let world = World::new(script);
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Alone, then.\n"));
+    let lines: Vec<&str> =
+        ran.stderr.lines().filter(|line| line.contains("Agent failed: ")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("nobody"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("tool_use_error"), "{}", ran.stderr);
+}
+
 /// Longer than for a command, and what the agent does meanwhile is shown.
 #[test]
 fn a_background_agent_is_waited_for() {

@@ -78,14 +78,23 @@ fn an_agent_at_work_is_seen_from_another_terminal() {
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(agents[0][name], *value, "{name}: {session:#}");
     }
+    let call = json!({"tool": "Agent", "subject": "look around"});
+    assert_eq!((&session["call"], &agents[0]["call"]), (&call, &Value::Null), "{session:#}");
+    assert!(session["since_ms"].as_u64() <= agents[0]["since_ms"].as_u64(), "{session:#}");
     let shown = text_of(&world, &[]);
-    assert!(shown.contains("\n  explorer-1  working  $"), "{shown}");
+    assert!(shown.contains("\n  explorer-1  working  "), "{shown}");
+    let line = shown.lines().find(|line| line.starts_with("  explorer-1")).unwrap();
+    let words: Vec<&str> = line.split("  ").filter(|word| !word.is_empty()).collect();
+    assert!(words.len() == 5 && words[3].starts_with("$0."), "{line}");
+    assert_eq!(words[3].len(), "$0.0000".len(), "{line}");
+    assert!(shown.contains("  · running: Agent look around\n"), "{shown}");
     assert!(shown.contains("  look around\n    · says: The parser first.\n"), "{shown}");
     world.server.gate("middle").open();
     assert_eq!(finish(child).stdout, "All done.\n");
     assert_eq!(text_of(&world, &[]), "No session is running.\n");
     let [session] = sessions(&world, &["--all"]).try_into().unwrap();
-    assert_eq!(session["state"], "finished");
+    assert_eq!((&session["state"], &session["since_ms"]), (&"finished".into(), &Value::Null));
+    assert_eq!(session["call"], Value::Null);
     assert_eq!(session["agents"][0]["state"], "finished");
     assert_eq!(session["agents"][0]["last_line"], "Nothing there.");
 }

@@ -119,7 +119,9 @@ fn the_long_demo_tells_its_story_and_it_is_true() {
     assert_eq!(ran.stdout.matches('✗').count(), 1, "only the broken test fails: {}", ran.stdout);
     assert!(!ran.stdout.contains('\u{1b}'), "colours in a pipe");
     let [folder] = bare.left().try_into().expect("one folder, the one it names");
-    assert!(ran.stdout.trim_end().ends_with(folder.to_str().unwrap()));
+    let last: Vec<&str> = ran.stdout.trim_end().lines().rev().take(2).collect();
+    assert!(last[1].ends_with(folder.to_str().unwrap()), "{last:?}");
+    assert!(last[0].contains("ostler demo --clean"), "{last:?}");
     what_the_logs_say(&ran, &folder);
     what_the_books_say(&ran, &bare, &folder);
     assert!(std::fs::read_to_string(folder.join("project/CHANGES.md")).unwrap().contains("1058"));

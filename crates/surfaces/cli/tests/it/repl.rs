@@ -169,6 +169,37 @@ fn an_error_of_the_model_does_not_end_the_session() {
     });
 }
 
+/// A key would not help.
+#[test]
+fn without_a_session_to_continue_that_is_said_before_a_missing_key() {
+    let world = World::new(Script::new());
+    for args in [&["--continue"][..], &["--continue", "-p", "go"]] {
+        let mut command = world.command(args);
+        command.env_remove("ANTHROPIC_API_KEY");
+        let left = Talk::on_pipes(command).finish();
+        assert_eq!(left.code, Some(1), "{}", left.said);
+        assert!(left.said.contains("there is no session to continue in "), "{}", left.said);
+        assert!(!left.said.contains("credential"), "{}", left.said);
+    }
+}
+
+#[test]
+fn a_resumed_session_says_what_it_was_about() {
+    let world =
+        World::new(Script::new().answer(text("It is 42.\n\nAs expected.")).answer(text("Bye.")));
+    world.run(&["-p", "what is the total?\nof all orders"]);
+    world.run(&["-p", "thanks", "--continue"]);
+    for terminal in [true, false] {
+        let mut talk = start(&world, terminal, &["-c"]);
+        talk.expect("resumed \"what is the total?\" · 2 turns · ");
+        talk.expect(" ago · last answer: Bye.");
+        quit(&mut talk);
+    }
+    let mut talk = start(&world, false, &[]);
+    let left = quit(&mut talk);
+    assert!(!left.said.contains("resumed"), "{}", left.said);
+}
+
 #[test]
 fn without_a_key_nothing_starts() {
     let world = World::new(Script::new());

@@ -16,6 +16,7 @@ mod rewind;
 mod roots;
 mod session;
 mod side_by_side;
+mod steps;
 mod two_people;
 
 use crate::support::{Ran, World};

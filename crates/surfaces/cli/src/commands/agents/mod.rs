@@ -1,5 +1,6 @@
 //! `ostler agents`: what the agents of all sessions are doing, from any terminal.
 
+mod definitions;
 mod tree;
 mod watch;
 
@@ -14,6 +15,9 @@ use ostler_sdk::escaped;
 use std::io::Write;
 
 pub fn run(environment: &Environment, args: &AgentsArgs) -> Result<Code> {
+    if args.definitions {
+        return definitions::run(environment, args.json);
+    }
     let home = environment.home()?;
     if args.watch {
         return watch::run(&home, args);

@@ -1,7 +1,9 @@
 //! The tree of agents as lines.
 
+use crate::commands::sessions::age;
+use crate::output::cost::dollars;
 use crate::output::visible::visible;
-use ostler::{AgentActivity, AgentInfo, AgentState, AgentsView, Blocked, MachineAgent, dollars};
+use ostler::{AgentActivity, AgentInfo, AgentState, AgentsView, Blocked, MachineAgent};
 
 /// Characters of a session's id.
 const ID: usize = 13;
@@ -34,7 +36,7 @@ fn add(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
     agent.agents.iter().for_each(|below| add(below, depth + 1, lines));
 }
 
-/// What it waits for or why it failed, and what it said last.
+/// What it waits for or why it failed, what it is running, and what it said last.
 fn details(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     let blocked = agent.blocked.as_ref().map(|blocked| match blocked {
@@ -43,8 +45,9 @@ fn details(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
             format!("retrying its request (attempt {attempt}): {error}")
         }
     });
+    let call = agent.call.as_ref().map(|call| format!("running: {} {}", call.tool, call.subject));
     let said = agent.last_line.as_ref().map(|line| format!("says: {line}"));
-    let all = [blocked, agent.why.clone(), said].into_iter().flatten();
+    let all = [blocked, agent.why.clone(), call, said].into_iter().flatten();
     lines.extend(all.map(|text| format!("{indent}· {}", visible(text.trim()))));
 }
 
@@ -55,10 +58,13 @@ fn state(agent: &MachineAgent) -> String {
         AgentActivity::Idle => "idle",
         AgentActivity::Finished => "finished",
         AgentActivity::Failed => "failed",
+        AgentActivity::Stopped => "stopped",
         AgentActivity::Lost => "lost",
     };
+    let since = agent.since_ms.map(|since| age(ostler::now_ms().saturating_sub(since)));
+    let since = since.map(|since| format!("  {since}")).unwrap_or_default();
     let cost = agent.cost_usd.map(|cost| format!("  {}", dollars(cost))).unwrap_or_default();
-    format!("{state}{cost}")
+    format!("{state}{since}{cost}")
 }
 
 fn name(path: &str) -> &str {
@@ -69,8 +75,9 @@ fn name(path: &str) -> &str {
 pub fn table(agents: &[AgentInfo]) -> Vec<String> {
     let line = |agent: &AgentInfo| {
         let state = match &agent.state {
-            AgentState::Running => "running".to_owned(),
+            AgentState::Running => "working".to_owned(),
             AgentState::Finished => "finished".to_owned(),
+            state if state.is_stopped() => "stopped".to_owned(),
             AgentState::Failed { why } => format!("failed: {}", visible(why)),
         };
         let name = visible(&agent.path.names().join("/"));

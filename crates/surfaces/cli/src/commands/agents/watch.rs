@@ -6,6 +6,7 @@ use crate::exit::Code;
 use crate::output::paint::understands_escapes;
 use crate::terminal;
 use anyhow::Result;
+use ostler::AgentsView;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use std::io::{IsTerminal, Write};
@@ -24,21 +25,23 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 pub fn run(home: &Path, args: &AgentsArgs) -> Result<Code> {
     let drawn = std::io::stdout().is_terminal() && understands_escapes() && !args.json;
     let changes = Changes::new(home)?;
-    let mut last = String::new();
+    let mut last: Option<AgentsView> = None;
     loop {
         // Watched before it is looked at, so that nothing falls in between.
         changes.watch();
-        let text = shown(&ostler::machine_agents(home, args.all)?, args)?;
-        let text = if drawn { fitting(&text) } else { text };
-        if text != last {
+        let view = ostler::machine_agents(home, args.all)?;
+        // Where it is drawn again in place, times go on.
+        if drawn || last.as_ref() != Some(&view) {
+            let text = shown(&view, args)?;
+            let text = if drawn { fitting(&text) } else { text };
             let mut out = std::io::stdout().lock();
-            match (drawn, args.json || last.is_empty()) {
+            match (drawn, args.json || last.is_none()) {
                 (true, _) => write!(out, "{CLEAR}{text}")?,
                 (false, true) => write!(out, "{text}")?,
                 (false, false) => write!(out, "\n{text}")?,
             }
             out.flush()?;
-            last = text;
+            last = Some(view);
         }
         changes.wait()?;
     }

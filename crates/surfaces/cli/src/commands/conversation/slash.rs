@@ -19,28 +19,44 @@ const HELP: &str = "\
 /sessions         list the sessions of this directory
 /resume [ID]      resume a session (without ID: the newest other one)
 /fork             continue in a copy of this session
-/continue         resume an unfinished turn: an open question, or a call that a hook deferred
-/undo [N]         undo the last change, or the last N; /undo --redo reverts that
-/rewind [TURN]    list the turns, or restore files and conversation to their state before one
+/continue         resume an unfinished turn: an open question, or a call that a
+                  hook deferred
+/undo [N]         undo the last change, or the last N; --list shows what could
+                  be undone, --redo reverts the last undo
+/rewind [TURN]    list the turns, or restore files and conversation to their
+                  state before one
 /model [NAME]     show or change the model
 /mode [MODE]      show or change what runs without asking
 /add-dir [PATH]   list the directories the agent works in, or add one
-/agents           list the agents; /agents stop NAME stops one, /agents message NAME TEXT sends it a message
-/jobs [stop ID]   list the background jobs, or stop one
-/background       move the running command or agent to the background (while the agent works)
+/agents           list the agents
+/agents stop NAME, /agents message NAME TEXT
+                  stop an agent, or send it a message
+/jobs             list the background jobs
+/jobs show ID, /jobs stop ID
+                  show the end of a job's output, or stop the job
+/background       move the running command or agent to the background (while the
+                  agent works)
 /permissions      list the rules in effect
 /memory [WORDS]   list or search memories
 /skills           list the skills
 /NAME [ARGS]      use a skill
 /cost             show what this session cost, and the state of the budgets
-/compact [WORDS]  summarize the conversation to free space; WORDS: what the summary should focus on
+/compact [WORDS]  summarize the conversation to free space; WORDS: what the
+                  summary should focus on
 /context          show what fills the context window
 /quit             exit (also Ctrl+D)
-Ctrl+C            stop the running turn, or clear the line; finished work is kept. Press it twice to exit
-While the agent works, a line you type reaches the model at its next step; /queue TEXT is sent when the turn ends.
-/queue alone starts what was queued when a turn was stopped or the session ended.
-Answer a question with y (once), s (this session), p (this project) or n, or type why not.
-Outside a session, `ostler permissions` lists the rules, explains why Ostler asks about a call, and revokes approvals.";
+Ctrl+C            stop the running turn, or clear the line; finished work is
+                  kept. Press it twice to exit
+While the agent works, a line you type reaches the model at its next step.
+/queue TEXT is sent when the turn ends; /queue alone starts what was queued when
+a turn was stopped or the session ended.
+Answer a question with y (once), s (this session), p (this project) or n, or
+type why not.
+Outside a session, `ostler permissions` lists the rules, explains why Ostler
+asks about a call, and revokes approvals.";
+
+const UNDO_USAGE: &str = "/undo, /undo N, /undo --list or /undo --redo; --dry-run only lists, --keep PATH leaves a path as it is";
+const REWIND_USAGE: &str = "/rewind or /rewind TURN; --files or --conversation restores only one of them, --dry-run only lists";
 
 /// What a command leads to.
 pub enum Effect {
@@ -171,7 +187,19 @@ impl Conversation<'_> {
                 self.session.send(Input::StopJob(id.trim().into()))?;
                 Ok(vec![format!("stopping {}", visible(id.trim()))])
             }
-            _ => bail!("use /jobs, or /jobs stop ID"),
+            Some(("show", id)) => {
+                let mut found = self.session.jobs();
+                found.retain(|job| job.record.id.as_str().starts_with(id.trim()));
+                match found.as_slice() {
+                    [job] => Ok(jobs::shown(job)),
+                    [] => bail!("there is no job \"{}\"; /jobs lists them", visible(id.trim())),
+                    _ => bail!(
+                        "several jobs begin with \"{}\"; give more of the id",
+                        visible(id.trim())
+                    ),
+                }
+            }
+            _ => bail!("use /jobs, /jobs show ID, or /jobs stop ID"),
         }
     }
 
@@ -243,12 +271,22 @@ impl Conversation<'_> {
         let is_turn = command == "/rewind" && !rest.is_empty() && !rest.starts_with('-');
         let rest = if is_turn { format!("--to {rest}") } else { rest.to_owned() };
         let words = format!("{rest} --session {}", self.session.id());
-        let args = parsed(command.trim_start_matches('/'), &words)?;
+        let Ok(args) = parsed(command.trim_start_matches('/'), &words) else {
+            let entered = format!("{command} {rest}");
+            let usage = if command == "/undo" { UNDO_USAGE } else { REWIND_USAGE };
+            bail!("cannot read \"{}\"; use {usage}", visible(entered.trim()));
+        };
         printer::written().await?;
         let _lent = terminal::lend();
         match args.command {
-            Some(Command::Undo(args)) => undo::run_in(&self.session, self.environment, &args)?,
-            Some(Command::Rewind(args)) => rewind::run_in(&self.session, self.environment, &args)?,
+            Some(Command::Undo(mut args)) => {
+                args.common.in_session = true;
+                undo::run_in(&self.session, self.environment, &args)?
+            }
+            Some(Command::Rewind(mut args)) => {
+                args.common.in_session = true;
+                rewind::run_in(&self.session, self.environment, &args)?
+            }
             _ => bail!("this is not a command of a session"),
         };
         self.session.announce();
@@ -280,4 +318,14 @@ fn split(line: &str) -> (&str, &str) {
 
 fn focus(rest: &str) -> Option<String> {
     Some(rest.to_owned()).filter(|words| !words.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn help_fits_a_terminal_of_80_columns() {
+        for line in super::HELP.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }

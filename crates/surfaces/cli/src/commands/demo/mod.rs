@@ -45,6 +45,9 @@ async fn show(
         return Ok(Code::Done);
     }
     stage.tell(&format!("The repository and the sessions are in {}", place.keep().display()))?;
+    stage.tell(
+        "Delete that directory when you are done; `ostler demo --clean` leaves nothing behind.",
+    )?;
     Ok(Code::Done)
 }
 

@@ -90,6 +90,11 @@ impl Lines {
         }
     }
 
+    /// A line waits that was entered before its time.
+    pub fn has_put_back(&self) -> bool {
+        !self.put_back.is_empty()
+    }
+
     /// It was no answer, so it is the next prompt.
     pub fn put_back(&mut self, line: String) {
         self.put_back.push_back(line);

@@ -3,6 +3,7 @@
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use ostler::{Act, Commands, Effect, PathScope, Position, Step, Touch, Word};
+use std::path::PathBuf;
 
 /// Steps that are shown; a text has seldom more than a few.
 const STEPS: usize = 200;
@@ -83,8 +84,10 @@ fn about(step: &Step) -> Vec<String> {
     match &step.folder {
         None => lines.push("in an unknown directory".into()),
         Some(folders) if !folders.is_empty() => {
+            let is_there = folders.iter().collect::<PathBuf>().is_dir();
             let folders: Vec<String> = folders.iter().map(|folder| visible(folder)).collect();
-            lines.push(format!("in the directory {}", folders.join(", then ")));
+            let missing = if is_there { "" } else { ", which does not exist" };
+            lines.push(format!("in the directory {}{missing}", folders.join(", then ")));
         }
         Some(_) => {}
     }
@@ -108,7 +111,7 @@ fn touch(touch: &Touch) -> String {
         Act::Run => "runs the file",
     };
     let leads = match &touch.scopes {
-        None => "which leads to an unknown place".to_owned(),
+        None => "(where this leads is not known)".to_owned(),
         Some(scopes) if scopes.is_empty() => "which does not exist".into(),
         Some(scopes) => {
             let shown = |scope: &PathScope| match scope {

@@ -34,7 +34,7 @@ fn wrapped_commands_stand_inside_what_starts_them() {
     cat 'a b'  (started by the command above)
         only reads
         reads a b → /ws/a b
-        is redirected to ~x/y which leads to an unknown place
+        is redirected to ~x/y (where this leads is not known)
       curl ''  (in a substitution)
           may do anything: no table knows it
           in the directory src, then ..

@@ -26,9 +26,9 @@ fn agents_are_listed_told_something_and_stopped() {
     talk.send_line("go");
     wait(world.server.gate("first").reached()).unwrap();
     talk.send_line("/agents");
-    talk.expect("general-1  running  look around");
+    talk.expect("general-1  working  look around");
     talk.send_line("/agents stop nobody");
-    talk.expect("no agent /nobody is running");
+    talk.expect("there is no running agent \"nobody\"");
     talk.send_line("/agents stop");
     talk.expect("use /agents, /agents stop NAME, or /agents message NAME TEXT");
     talk.send_line("/agents message general-1 only the tests");
@@ -42,8 +42,41 @@ fn agents_are_listed_told_something_and_stopped() {
     talk.expect("Noted.");
     talk.expect("> ");
     talk.send_line("/agents");
-    talk.expect("general-1  failed: it was stopped  look around");
+    talk.expect("general-1  stopped  look around");
     quit(&mut talk);
     world.server.gate("second").open();
     world.assert_never_rejected();
+}
+
+/// The agent waits for the first byte of an answer. It gets that answer, and the message with the next request.
+#[test]
+fn a_message_to_an_agent_cancels_nothing() {
+    let order = json!({ "description": "look around", "prompt": "task-a" });
+    let reply = move |request: &Recorded| -> Reply {
+        let is_agent = request.messages()[0].to_string().contains("task-a");
+        match (is_agent, answers(request)) {
+            (false, 0) => text("I ask.").call("Agent", order.clone()),
+            (false, _) => text("Noted."),
+            (true, 0) => text("I look.").due_at("first"),
+            (true, _) => text("Only the tests, then."),
+        }
+    };
+    let world = World::new(Script::new().by(reply).forever());
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    talk.send_line("go");
+    wait(world.server.gate("first").reached()).unwrap();
+    talk.send_line("/agents message general-1 only the tests");
+    talk.expect("sending to general-1");
+    world.server.gate("first").open();
+    talk.expect("Noted.");
+    quit(&mut talk);
+    let requests = world.server.requests();
+    let agents =
+        requests.iter().filter(|request| request.messages()[0].to_string().contains("task-a"));
+    let told: Vec<String> = agents.map(|request| request.json()["messages"].to_string()).collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[1].contains("I look.") && told[1].contains("only the tests"), "{}", told[1]);
+    let cost = world.run(&["cost"]).stdout;
+    assert!(!cost.contains("cancelled"), "{cost}");
 }

@@ -166,7 +166,7 @@ fn the_first_session_asks_what_may_run() {
         let world = World::new(script());
         let mut talk = crate::talk::Talk::on_terminal(&world.command(&[]));
         let asked = talk.expect("[c/e/a]: ");
-        assert!(asked.contains("first session"), "{asked}");
+        assert!(asked.contains("No permission mode is set yet."), "{asked}");
         assert!(
             asked.contains("what your rules deny or ask about, and protected names"),
             "{asked}"

@@ -3,7 +3,8 @@
 use super::{both, quit, start, told};
 use crate::support::World;
 use crate::talk::Talk;
-use ostler_model_server::{Script, text};
+use ostler_model_server::{Script, calls, text};
+use serde_json::json;
 
 fn answers() -> Script {
     Script::new().answer(text("ok")).forever()
@@ -23,6 +24,26 @@ fn session(talk: &mut Talk) -> String {
 }
 
 #[test]
+fn an_undo_says_how_to_take_it_back() {
+    let write = calls([("Write", json!({"file_path": "a.txt", "content": "one\n"}))]);
+    let world = World::new(Script::new().answer(write).answer(text("Done.")));
+    let mut talk = start(&world, true, &["--permission-mode", "acceptEdits"]);
+    say(&mut talk, "go");
+    talk.expect("> ");
+    talk.send_line("/undo --list");
+    talk.expect("   1     1 file  Write (turn 1) a.txt");
+    talk.expect("> ");
+    talk.send_line("/undo");
+    talk.expect("to go back to it: /undo --redo\r\n");
+    assert!(!world.project().join("a.txt").exists());
+    talk.expect("> ");
+    talk.send_line("/undo --redo");
+    talk.expect("to go back to it: /undo\r\n");
+    quit(&mut talk);
+    assert_eq!(world.read("a.txt"), "one\n");
+}
+
+#[test]
 fn help_and_mistakes() {
     both(answers, |world, talk| {
         let id = session(talk);
@@ -30,6 +51,15 @@ fn help_and_mistakes() {
             ("/help", "/resume [ID]"),
             ("/help", "Answer a question with y (once), s (this session), p (this project) or n"),
             ("/help", "`ostler permissions`"),
+            (
+                "/undo abc",
+                "cannot read \"/undo abc\"; use /undo, /undo N, /undo --list or /undo --redo",
+            ),
+            (
+                "/rewind --nonsense",
+                "cannot read \"/rewind --nonsense\"; use /rewind or /rewind TURN",
+            ),
+            ("/undo --list", "There is nothing to undo."),
             ("/nonsense", "There is no command /nonsense"),
             ("/resume nonsense", "nonsense"),
             ("/resume 00000000-0000-0000-0000-000000000000", "00000000-0000"),

@@ -9,7 +9,7 @@ const BYPASS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 const WAITS: &str = "touch begun; while [ ! -e go ]; do sleep 0.01; done";
 
 #[test]
-fn a_job_is_stopped_from_another_terminal_and_its_end_starts_a_turn() {
+fn a_job_that_a_person_stops_from_another_terminal_starts_no_turn() {
     for terminal in [true, false] {
         let job = json!({ "command": WAITS, "run_in_background": true });
         let script = Script::new()
@@ -31,16 +31,81 @@ fn a_job_is_stopped_from_another_terminal_and_its_end_starts_a_turn() {
         let id = job["id"].as_str().unwrap();
         let stopped = world.run(&["jobs", "stop", id]);
         assert_eq!((stopped.code, stopped.stdout), (Some(0), format!("stopped {id}\n")));
+        assert_eq!(world.server.requests().len(), 2, "its end starts no turn");
+        talk.send_line("and now?");
         talk.expect("Noted.");
-        quit(&mut talk);
+        let left = quit(&mut talk);
+        assert!(!left.said.contains("starting a turn"), "{}", left.said);
+        assert_eq!(world.server.requests().len(), 3);
         let messages = told(&world);
         assert!(messages.contains("was stopped with `ostler jobs stop`"), "{messages}");
+        assert!(messages.contains("and now?"), "{messages}");
         let again = world.run(&["jobs", "stop", id]);
         assert_eq!(again.stdout, format!("{id} had ended\n"));
         let shown = world.run(&["jobs", "show", id]);
         assert!(shown.stdout.contains("stopped"), "{}", shown.stdout);
         assert_eq!(world.run(&["jobs", "show", "nonsense"]).code, Some(1));
         world.assert_never_rejected();
+    }
+}
+
+#[test]
+fn a_job_that_a_person_stops_in_the_session_starts_no_turn() {
+    for terminal in [true, false] {
+        let job = json!({ "command": WAITS, "run_in_background": true });
+        let script = Script::new()
+            .answer(calls([("Bash", job)]))
+            .answer(text("Started."))
+            .answer(text("Noted."));
+        let world = World::new(script);
+        let mut talk = start(&world, terminal, &BYPASS);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("Started.");
+        talk.expect("> ");
+        let listed = world.run(&["jobs", "list", "--json"]);
+        let job: Value = serde_json::from_str(listed.stdout.trim()).unwrap();
+        talk.send_line(&format!("/jobs show {}", job["id"].as_str().unwrap()));
+        talk.expect("running");
+        talk.expect("output: /");
+        talk.expect("> ");
+        talk.send_line("/jobs show nonsense");
+        talk.expect("there is no job \"nonsense\"");
+        talk.expect("> ");
+        talk.send_line(&format!("/jobs stop {}", job["id"].as_str().unwrap()));
+        talk.expect("stopping ");
+        until("it ends", || world.run(&["jobs", "list", "--running"]).stdout.starts_with("No "));
+        talk.expect("> ");
+        assert_eq!(world.server.requests().len(), 2, "its end starts no turn");
+        talk.send_line("and now?");
+        talk.expect("Noted.");
+        quit(&mut talk);
+        assert!(told(&world).contains("<status>stopped</status>"), "{}", told(&world));
+    }
+}
+
+/// Nobody asked for the turn: it says why it starts, there and in the list of turns.
+#[test]
+fn a_turn_that_starts_by_itself_says_why() {
+    for terminal in [true, false] {
+        let call = json!({ "command": WAITS, "description": "Wait", "run_in_background": true });
+        let script = Script::new()
+            .answer(calls([("Bash", call)]))
+            .answer(text("Started."))
+            .answer(text("Noted."));
+        let world = World::new(script);
+        let mut talk = start(&world, terminal, &BYPASS);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("Started.");
+        talk.expect("> ");
+        std::fs::write(world.project().join("go"), "").unwrap();
+        talk.expect("Background command \"Wait\" completed (exit code 0): starting a turn");
+        talk.expect("Noted.");
+        quit(&mut talk);
+        let turns = world.run(&["rewind"]).stdout;
+        let row = "(Background command \"Wait\" completed (exit code 0))";
+        assert!(turns.lines().last().unwrap().ends_with(row), "{turns}");
     }
 }
 

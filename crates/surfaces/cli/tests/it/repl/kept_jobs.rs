@@ -2,6 +2,7 @@
 
 use super::{quit, start, told};
 use crate::support::{World, until};
+use crate::talk::Talk;
 use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 
@@ -43,6 +44,29 @@ fn a_job_goes_on_after_quit_and_the_next_start_is_told() {
         assert_eq!(told(&world).contains("failed with exit code 7"), kept, "{}", told(&world));
         world.assert_never_rejected();
     }
+}
+
+/// The line that answered the first question is read although nobody touches a key while the job runs.
+#[test]
+fn a_prompt_at_the_first_question_does_not_wait_for_a_kept_job() {
+    let call = json!({ "command": WAITS, "run_in_background": true });
+    let script = Script::new()
+        .answer(calls([("Bash", call)]))
+        .answer(text("Started."))
+        .answer(text("Answered."))
+        .answer(text("Noted."));
+    let world = World::new(script);
+    let args = ["-p", "go", "--permission-mode", "bypassPermissions", "--keep-jobs"];
+    assert_eq!(world.run(&args).code, Some(0));
+    let mut talk = Talk::on_terminal(&world.command(&["--keep-jobs", "--continue"]));
+    talk.expect("[c/e/a]: ");
+    talk.send("fix the bug\r");
+    talk.expect("Sent as a prompt");
+    talk.expect("Answered.");
+    std::fs::write(world.project().join("go"), "").unwrap();
+    talk.expect("failed with exit code 7: starting a turn");
+    talk.expect("Noted.");
+    quit(&mut talk);
 }
 
 #[test]

@@ -34,6 +34,35 @@ fn answered(answer: &'static str, runs: bool, want: &'static str) {
     });
 }
 
+/// What would fail whatever the person says is not asked about.
+#[test]
+fn nobody_is_asked_about_a_write_that_would_be_refused() {
+    let write =
+        |content: &str| calls([("Write", json!({"file_path": "a.txt", "content": content}))]);
+    let script = || {
+        Script::new()
+            .answer(write("one\ntwo\n"))
+            .answer(calls([("Read", json!({"file_path": "a.txt"}))]))
+            .answer(write("one\ntwo\n"))
+            .answer(text("Done."))
+    };
+    both(script, |world, talk| {
+        world.file("a.txt", "old\n");
+        talk.expect("> ");
+        talk.send_line("go");
+        let before = talk.expect(ASKS);
+        let refused = before.find("a.txt exists and you have not read it. Read it first.").unwrap();
+        let asked = before.find("? Write").unwrap();
+        assert!(refused < asked && before.matches("? Write").count() == 1, "{before}");
+        assert!(before.contains("content (2 lines):"), "{before}");
+        assert!(!before.contains("tool_use_error"), "{before}");
+        talk.send_line("y");
+        talk.expect("Done.");
+        quit(talk);
+        assert_eq!(world.read("a.txt"), "one\ntwo\n");
+    });
+}
+
 #[test]
 fn yes_runs_it() {
     answered("y", true, "(no output)");

@@ -1,7 +1,7 @@
 //! Ctrl+C gives the prompt back; what asks the program to end ends it in order.
 
 use super::{ASKS, bash, both, quit, start, told};
-use crate::support::{World, facts, processes_with, signal, unique_sleep, until};
+use crate::support::{World, facts, processes_with, signal, unique_sleep, until, wait};
 use ostler_model_server::{Script, text};
 use rustix::process::Signal;
 
@@ -26,6 +26,27 @@ fn in_an_answer() {
             messages.contains("one two three") && messages.contains("interrupted"),
             "{messages}"
         );
+    });
+}
+
+/// Nothing was answered, and nothing was reported: that is neither a failure nor free of charge for certain.
+#[test]
+fn before_the_answer_begins() {
+    let script = || Script::new().answer(text("never").due_at("hold")).answer(text("Here again."));
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        wait(world.server.gate("hold").reached()).unwrap();
+        talk.interrupt();
+        talk.expect("interrupted. Everything done so far is kept");
+        talk.expect("> ");
+        talk.send_line("/cost");
+        talk.expect(
+            "1 request was cancelled before the answer began; the provider reported no cost.",
+        );
+        let left = quit(talk);
+        assert!(!left.said.contains("failed and cost nothing"), "{}", left.said);
+        world.server.gate("hold").open();
     });
 }
 

@@ -239,6 +239,18 @@ fn a_prompt_instead_of_an_answer_is_a_prompt() {
 }
 
 #[test]
+fn a_command_instead_of_an_answer_is_a_command() {
+    let world = answering(0);
+    let mut talk = Talk::on_terminal(&world.command(&[]));
+    talk.expect("[c/e/a]: ");
+    talk.send("/mode\r");
+    talk.expect("Taken as a command; ");
+    talk.expect("mode: default");
+    quit(&mut talk);
+    assert_eq!(world.server.requests().len(), 0);
+}
+
+#[test]
 fn a_prompt_of_one_word_is_not_lost_either() {
     let world = answering(1);
     let mut talk = Talk::on_terminal(&world.command(&[]));

@@ -39,9 +39,10 @@ fn directories_that_are_not_kept_are_named() {
     sh(&world, "mkdir node_modules; cd node_modules; for n in $(seq 2100); do : > $n; done");
     world.go();
     let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("in build directories that snapshots do not cover (node_modules)"),
+        ran.stderr.contains("in build directories that snapshots do not cover (node_modules)"),
         "{}",
-        ran.stdout
+        ran.stderr
     );
 }
