@@ -157,7 +157,7 @@ fn what_must_be_decided_comes_back_as_data() {
     let profile = person.load(&[], Flags::default()).unwrap();
     let untrusted = profile.untrusted().expect("the project wants a mode");
     assert_eq!(untrusted.files.len(), 1);
-    assert!(profile.news().iter().any(|line| line.contains("is not trusted")));
+    assert!(profile.news().iter().any(|line| line.contains("ostler permissions trust")));
     let key = || ostler::api_key("key", "test");
     assert_eq!(profile.options(key()).unwrap().session.mode, Mode::Default);
     let profile = profile.trust().unwrap();

@@ -198,12 +198,6 @@ enum Answer {
     Pointless(Box<ToolOutput>),
 }
 
-async fn objection(job: &Job) -> Option<ToolOutput> {
-    let (tool, input) = (Arc::clone(&job.tool), job.input.clone());
-    // A panic here is met again when the call runs.
-    tokio::task::spawn_blocking(move || tool.objection(&input)).await.ok().flatten()
-}
-
 /// Nothing runs before a person said yes, where one must. None: nobody had to be asked.
 async fn ask(
     agent: &Agent,
@@ -228,7 +222,7 @@ async fn ask(
         match hear(agent, job, &decision, signals).await {
             Some(decided) => decided,
             None => {
-                if let Some(objection) = objection(job).await {
+                if let Some(objection) = job.tool.objection(&job.input).await {
                     return Ok(Some(Answer::Pointless(Box::new(objection))));
                 }
                 let id = QuestionId::new(agent.meter.ids.uuid());

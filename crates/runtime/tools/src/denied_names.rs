@@ -29,7 +29,7 @@ impl Tool for ByFirstName {
         Ok(self.confinement.with_first_names(self.tool.access(input)?))
     }
 
-    fn objection(&self, input: &Value) -> Option<ToolOutput> {
+    fn objection(&self, input: &Value) -> BoxFuture<'static, Option<ToolOutput>> {
         self.tool.objection(input)
     }
 

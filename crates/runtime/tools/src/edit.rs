@@ -56,6 +56,7 @@ impl BuiltIn for Edit {
         result: ResultView::Changes,
         ..ToolFacts::UNDECLARED
     };
+    const OBJECTS: bool = true;
     type Input = EditInput;
 
     fn access(&self, input: &EditInput) -> Result<Access, ToolOutput> {

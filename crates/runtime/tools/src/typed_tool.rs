@@ -18,6 +18,8 @@ pub trait BuiltIn: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// What everybody else has to know of it.
     const FACTS: ToolFacts;
+    /// It may have an objection.
+    const OBJECTS: bool = false;
     /// Its doc comments are the descriptions of the properties.
     type Input: DeserializeOwned + JsonSchema + Send;
 
@@ -30,7 +32,7 @@ pub trait BuiltIn: Send + Sync + 'static {
         paper.files(&Self::FACTS, input)
     }
 
-    /// See [`Tool::objection`].
+    /// See [`Tool::objection`]. It may block.
     fn objection(&self, _input: &Self::Input) -> Option<ToolOutput> {
         None
     }
@@ -101,8 +103,16 @@ impl<T: BuiltIn> Tool for Erased<T> {
         self.tool.access(&input::parse(&self.spec, input)?)
     }
 
-    fn objection(&self, input: &Value) -> Option<ToolOutput> {
-        self.tool.objection(&input::parse(&self.spec, input).ok()?)
+    fn objection(&self, input: &Value) -> BoxFuture<'static, Option<ToolOutput>> {
+        let tool = Arc::clone(&self.tool);
+        match T::OBJECTS.then(|| input::parse(&self.spec, input)) {
+            Some(Ok(input)) => Box::pin(async move {
+                // A panic here is met again when the call runs.
+                let look = tokio::task::spawn_blocking(move || tool.objection(&input));
+                look.await.ok().flatten()
+            }),
+            _ => Box::pin(std::future::ready(None)),
+        }
     }
 
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {

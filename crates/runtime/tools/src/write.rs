@@ -41,6 +41,7 @@ impl BuiltIn for Write {
         sample: &[("content", "")],
         ..ToolFacts::UNDECLARED
     };
+    const OBJECTS: bool = true;
     type Input = WriteInput;
 
     fn access(&self, input: &WriteInput) -> Result<Access, ToolOutput> {

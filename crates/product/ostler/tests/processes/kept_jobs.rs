@@ -16,8 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WAITS: &str =
     "echo begun; touch begun; while [ ! -e go ]; do sleep 0.01; done; touch done; exit 7";
 
-/// Makes a repository that runs a program. It is a script, since a command that names settings of git would be asked about.
-const PLANTS: &str = "mkdir -p sub/.git/objects sub/.git/refs
+/// Makes a repository that runs a program, when the test wants it to: what is there when the job leaves its call is looked
+/// at there. It is a script, since a command that names settings of git would be asked about.
+const PLANTS: &str = "while [ ! -e plant ]; do sleep 0.01; done
+    mkdir -p sub/.git/objects sub/.git/refs
     echo 'ref: refs/heads/x' > sub/.git/HEAD
     printf '[core]\\n\\tfsmonitor = evil\\n' > sub/.git/config";
 
@@ -338,6 +340,7 @@ pub fn what_it_left_is_looked_at_after_its_keeper_was_killed(_: usize) {
     let plants = format!("sh plant.sh; {WAITS}");
     for (by_list, is_damaged) in [(false, false), (true, false), (false, true)] {
         let mut scene = Scene::new(&plants, None, false);
+        std::fs::write(scene.inside.project().join("plant"), "").unwrap();
         becomes("it has planted", || scene.inside.project().join("begun").exists());
         scene.kill_ostler();
         signal("-KILL", scene.pid("keeper"));

@@ -23,9 +23,9 @@ pub trait Tool: Send + Sync {
     fn access(&self, input: &Value) -> Result<Access, ToolOutput>;
 
     /// Why the call would fail whatever a person says about it, as far as that can be told now. Asked before a question is
-    /// put, on a thread that may block; changes nothing.
-    fn objection(&self, _input: &Value) -> Option<ToolOutput> {
-        None
+    /// put; changes nothing.
+    fn objection(&self, _input: &Value) -> BoxFuture<'static, Option<ToolOutput>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// Runs the call. The input was accepted by `access` before. Dropping the future stops everything it started.
