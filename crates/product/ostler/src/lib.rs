@@ -87,6 +87,7 @@ mod slow_calls;
 mod spending;
 mod surroundings;
 mod system;
+mod task_board;
 mod undo;
 mod workspace;
 
@@ -105,6 +106,7 @@ pub use input::{Input, InputReceipt, InputRefused, Prompt};
 pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
+pub use ostler_board as board;
 pub use ostler_config as config;
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
@@ -184,6 +186,7 @@ pub use session_rewind::Rewind;
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
+pub use task_board::{board_path, open_board, open_project_board};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, Undone,
     diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,

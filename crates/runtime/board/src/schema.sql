@@ -24,6 +24,7 @@ CREATE TABLE tasks (
 );
 CREATE INDEX claimable ON tasks (priority, seq, touches) WHERE status = 0 AND waits_for = 0;
 CREATE INDEX leases ON tasks (lease_until) WHERE status = 1;
+CREATE INDEX held_files ON tasks (id, touches) WHERE status = 1 AND touches <> '[]';
 CREATE INDEX by_status ON tasks (status, seq);
 
 CREATE TABLE dependencies (

@@ -187,7 +187,7 @@ fn parsed(text: &str) -> Touches {
 
 fn in_progress(tx: &Transaction<'_>) -> rusqlite::Result<Vec<(String, Touches)>> {
     let sql =
-        "SELECT id, touches FROM tasks INDEXED BY leases WHERE status = 1 AND touches <> '[]'";
+        "SELECT id, touches FROM tasks INDEXED BY held_files WHERE status = 1 AND touches <> '[]'";
     let read =
         |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, parsed(&row.get::<_, String>(1)?)));
     tx.prepare_cached(sql)?.query_map([], read)?.collect()

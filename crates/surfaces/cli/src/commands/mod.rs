@@ -14,6 +14,7 @@ mod hooks;
 mod line_output;
 mod lines;
 mod local;
+mod mail;
 mod memory;
 mod misspelling;
 mod model_server;
@@ -28,6 +29,7 @@ mod signals;
 mod skills;
 mod snapshots;
 mod stdin;
+mod tasks;
 mod trust;
 mod typing;
 mod undo;
@@ -50,6 +52,8 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
+        Some(Command::Tasks(args)) => tasks::run(&environment, &args),
+        Some(Command::Mail(args)) => mail::run(&environment, &args),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
