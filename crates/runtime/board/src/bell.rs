@@ -4,23 +4,23 @@
 //! has one watch and one thread for a board, however many wait for it: instances of inotify are few. Where there is no
 //! inotify, a wait is a poll.
 
+use crate::registry::{Registry, lock};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use rustix::fs::{CWD, Mode, OFlags, Timestamps, futimens, openat};
 use rustix::io::Errno;
-use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Without inotify, and should a ring ever be missed.
 const POLL: Duration = Duration::from_millis(10);
 const GLANCE: Duration = Duration::from_secs(1);
 
-static BELLS: Mutex<Option<HashMap<PathBuf, Weak<Bell>>>> = Mutex::new(None);
+static BELLS: Registry<Bell> = Registry::new();
 
 /// One per board and process.
 pub struct Bell {
@@ -45,17 +45,11 @@ impl Bell {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(CWD, path, flags, Mode::from_raw_mode(0o600))?;
         let key = path.canonicalize()?;
-        let mut bells = lock(&BELLS);
-        let bells = bells.get_or_insert_default();
-        if let Some(bell) = bells.get(&key).and_then(Weak::upgrade) {
-            return Ok(bell);
-        }
-        bells.retain(|_, bell| bell.strong_count() > 0);
-        let rings = Arc::<Rings>::default();
-        let end = watch(&key, &rings).ok();
-        let bell = Arc::new(Bell { file, rings, end });
-        bells.insert(key, Arc::downgrade(&bell));
-        Ok(bell)
+        Ok(BELLS.get_or_make(&key, || {
+            let rings = Arc::<Rings>::default();
+            let end = watch(&key, &rings).ok();
+            Bell { file, rings, end }
+        }))
     }
 
     pub(crate) fn ring(&self) {
@@ -99,10 +93,6 @@ impl Rings {
         *lock(&self.heard) += 1;
         self.changed.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn watch(path: &Path, rings: &Arc<Rings>) -> io::Result<Arc<OwnedFd>> {

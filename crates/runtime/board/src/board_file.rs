@@ -2,7 +2,9 @@
 
 use crate::bell::Bell;
 use crate::error::{BoardError, Refusal};
+use crate::group_commit::GroupCommit;
 use crate::limits::Limits;
+use crate::registry::Registry;
 use ostler_core::time::Clock;
 use ostler_database::{beside, open, patient};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -35,7 +37,10 @@ pub struct BoardFile {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     bell: Arc<Bell>,
+    commits: Arc<GroupCommit>,
 }
+
+static COMMITS: Registry<GroupCommit> = Registry::new();
 
 /// Whether a change has to be on disk before it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +80,11 @@ impl BoardFile {
             open(path, Duration::from_secs(10)).map_err(BoardError::opening(path))?;
         connection.busy_handler(Some(wait)).map_err(BoardError::of(path))?;
         let bell = Bell::of(&beside(path, ".bell")).map_err(BoardError::io(path))?;
+        let key = path.canonicalize().map_err(BoardError::io(path))?;
+        let commits = COMMITS.get_or_make(&key, GroupCommit::default);
         let Setup { clock, limits } = setup;
-        let mut file = BoardFile { path: path.to_owned(), connection, clock, limits, bell };
+        let path = path.to_owned();
+        let mut file = BoardFile { path, connection, clock, limits, bell, commits };
         file.prepare()?;
         Ok(file)
     }
@@ -128,10 +136,10 @@ impl BoardFile {
 
     /// One transaction that nobody writes beside: what is read in it still holds when it is written. Everybody who waits
     /// is woken.
-    pub(crate) fn change<T>(
+    pub(crate) fn change<T: Send + 'static>(
         &mut self,
         durability: Durability,
-        act: impl FnOnce(&Transaction<'_>) -> Done<T>,
+        act: impl FnOnce(&Transaction<'_>) -> Done<T> + Send + 'static,
     ) -> Result<T, BoardError> {
         let done = self.change_in_silence(durability, act)?;
         self.bell.ring();
@@ -139,24 +147,12 @@ impl BoardFile {
     }
 
     /// The same, where nobody waits for it.
-    pub(crate) fn change_in_silence<T>(
+    pub(crate) fn change_in_silence<T: Send + 'static>(
         &mut self,
         durability: Durability,
-        act: impl FnOnce(&Transaction<'_>) -> Done<T>,
+        act: impl FnOnce(&Transaction<'_>) -> Done<T> + Send + 'static,
     ) -> Result<T, BoardError> {
-        let failed = BoardError::of(&self.path);
-        let level = match durability {
-            Durability::Synced => "FULL",
-            Durability::Written => "NORMAL",
-        };
-        self.connection.pragma_update(None, "synchronous", level).map_err(&failed)?;
-        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let tx = tx.map_err(&failed)?;
-        match act(&tx) {
-            Ok(done) => tx.commit().map_err(&failed).map(|()| done),
-            Err(Abort::Refused(refusal)) => Err(refusal.into()),
-            Err(Abort::Sqlite(error)) => Err(failed(error)),
-        }
+        self.commits.perform(&mut self.connection, &self.path, durability, act)
     }
 
     /// Several reads that see the same state.

@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BoardError {
     #[error("cannot use the task board {}: {why}. {hint}", path.display())]
     File { path: PathBuf, why: String, hint: &'static str },

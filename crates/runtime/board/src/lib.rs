@@ -11,6 +11,8 @@
 //!   that records the reply. Mail that cannot be delivered goes back to its sender.
 //! - **What was reported as added, finished or sent is synced.** Claims and renewals are not: after a power failure no
 //!   worker of this machine is left to hold one.
+//! - **Threads that write at the same time share one transaction and one sync** (`group_commit.rs`), each with a savepoint
+//!   of its own. Nobody gets an answer before the commit.
 //! - **Nothing grows without a limit** ([`Limits`]).
 //! - **A damaged file is refused, never replaced**: it is the only record.
 //!
@@ -20,12 +22,14 @@ mod bell;
 mod board;
 mod board_file;
 mod error;
+mod group_commit;
 mod limits;
 mod mail;
 mod mail_rows;
 pub mod mail_rules;
 mod mail_store;
 mod mailbox;
+mod registry;
 pub mod rules;
 mod task;
 mod task_changes;

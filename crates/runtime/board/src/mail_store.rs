@@ -21,10 +21,11 @@ impl Mailbox for BoardFile {
     fn send(&mut self, mail: &NewMail) -> Result<MailReceipt, BoardError> {
         let (limits, now) = (self.limits.clone(), self.now());
         check(mail, &limits)?;
-        self.change(Durability::Synced, |tx| {
+        let mail = mail.clone();
+        self.change(Durability::Synced, move |tx| {
             let row = match exact(tx, &mail.id)? {
-                None => post(tx, mail, &limits, now)?,
-                Some(row) if is_same(&row.mail, mail) => row,
+                None => post(tx, &mail, &limits, now)?,
+                Some(row) if is_same(&row.mail, &mail) => row,
                 Some(_) => return Err(Refusal::MailExists(mail.id.to_string()).into()),
             };
             let MailRow { mail: Mail { id, seq, status, why, .. }, .. } = row;
@@ -39,9 +40,10 @@ impl Mailbox for BoardFile {
         if self.read(|tx| Ok(oldest(tx, who)?.is_none() && lapsed(tx, now)?.is_empty()))? {
             return Ok(None);
         }
-        self.change_in_silence(Durability::Written, |tx| {
+        let who = who.to_owned();
+        self.change_in_silence(Durability::Written, move |tx| {
             expire(tx, &limits, now)?;
-            let Some(row) = oldest(tx, who)? else { return Ok(None) };
+            let Some(row) = oldest(tx, &who)? else { return Ok(None) };
             let token = count(tx, DELIVERY, 1)?;
             let state = apply(tx, &row, &MailChange::Deliver { token, until }, &limits, now)?;
             let MailState { status, deliveries, .. } = state;
@@ -53,10 +55,10 @@ impl Mailbox for BoardFile {
 
     fn settle(&mut self, delivery: &Delivery, outcome: &Outcome) -> Result<(), BoardError> {
         let (limits, now) = (self.limits.clone(), self.now());
-        let (id, token) = (&delivery.mail.id, delivery.token);
-        self.change(Durability::Synced, |tx| {
-            let row = exact(tx, id)?.ok_or_else(|| Refusal::NoSuchMail(id.as_str().to_owned()))?;
-            let change = match outcome {
+        let (id, token, outcome) = (delivery.mail.id.clone(), delivery.token, outcome.clone());
+        self.change(Durability::Synced, move |tx| {
+            let row = exact(tx, &id)?.ok_or_else(|| Refusal::NoSuchMail(id.as_str().to_owned()))?;
+            let change = match &outcome {
                 Outcome::Failed { why } => {
                     let (why, most) = (clipped(why, limits.error_bytes), limits.deliveries);
                     MailChange::Fail { token, why, most }
@@ -64,7 +66,7 @@ impl Mailbox for BoardFile {
                 Outcome::Replied { .. } | Outcome::Handled => MailChange::Acknowledge { token },
             };
             apply(tx, &row, &change, &limits, now)?;
-            match outcome {
+            match &outcome {
                 Outcome::Replied { text } => reply(tx, &row.mail, text, &limits, now),
                 Outcome::Handled | Outcome::Failed { .. } => Ok(()),
             }
@@ -82,13 +84,14 @@ impl Mailbox for BoardFile {
     fn set_agent(&mut self, name: &str, change: &AgentChange) -> Result<(), BoardError> {
         let (limits, now) = (self.limits.clone(), self.now());
         named(name, &limits)?;
-        self.change(Durability::Synced, |tx| match change {
-            AgentChange::Started { lead } => Ok(set_agent(tx, name, lead.as_deref(), false)?),
+        let (name, change) = (name.to_owned(), change.clone());
+        self.change(Durability::Synced, move |tx| match change {
+            AgentChange::Started { lead } => Ok(set_agent(tx, &name, lead.as_deref(), false)?),
             AgentChange::Finished => {
-                let lead = agent(tx, name)?.lead;
-                set_agent(tx, name, lead.as_deref(), true)?;
-                for row in unsettled_of(tx, name)? {
-                    apply(tx, &row, &bounce(name), &limits, now)?;
+                let lead = agent(tx, &name)?.lead;
+                set_agent(tx, &name, lead.as_deref(), true)?;
+                for row in unsettled_of(tx, &name)? {
+                    apply(tx, &row, &bounce(&name), &limits, now)?;
                 }
                 Ok(())
             }

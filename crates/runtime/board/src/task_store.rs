@@ -18,8 +18,10 @@ impl Board for BoardFile {
         let (limits, now) = (self.limits.clone(), self.now());
         few("tasks at once", tasks.len(), limits.batch)?;
         tasks.iter().try_for_each(|task| check(task, &limits))?;
-        self.change(Durability::Synced, |tx| add(tx, tasks, &limits, now))?;
-        Ok(tasks.iter().map(|task| task.id.clone()).collect())
+        let ids = tasks.iter().map(|task| task.id.clone()).collect();
+        let tasks = tasks.to_vec();
+        self.change(Durability::Synced, move |tx| add(tx, &tasks, &limits, now))?;
+        Ok(ids)
     }
 
     fn claim(
@@ -34,9 +36,10 @@ impl Board for BoardFile {
         if id.is_none() && !self.may_have_work(now)? {
             return Ok(None);
         }
-        self.change(Durability::Written, |tx| {
+        let (id, worker) = (id.map(str::to_owned), worker.to_owned());
+        self.change(Durability::Written, move |tx| {
             expire(tx, &limits, now)?;
-            let seq = match id {
+            let seq = match &id {
                 None => next(tx)?,
                 Some(id) => {
                     let row = find(tx, id)?;
@@ -45,7 +48,7 @@ impl Board for BoardFile {
                 }
             };
             let Some(seq) = seq else { return Ok(None) };
-            let state = claim(tx, seq, worker, until, &limits, now)?;
+            let state = claim(tx, seq, &worker, until, &limits, now)?;
             let id = TaskId(crate::task_rows::numbered(tx, seq)?.id);
             Ok(Some(Claimed { id, fence: state.fence, lease_until: state.lease_until }))
         })
@@ -72,10 +75,11 @@ impl Board for BoardFile {
                 (Change::Cancel { reason }, "cancelled", 0)
             }
         };
-        let act = |tx: &Transaction<'_>| {
+        let id = id.to_owned();
+        let act = move |tx: &Transaction<'_>| {
             // In the same transaction: a refusal then leaves the lapsed lease for the next one.
             expire(tx, &limits, now)?;
-            let row = find(tx, id)?;
+            let row = find(tx, &id)?;
             apply(tx, &row, &change, (name, fence), &limits, now)?;
             Ok(task(tx, row.seq, Detail::Whole)?)
         };
@@ -114,7 +118,7 @@ impl BoardFile {
         if self.read(|tx| Ok(lapsed(tx, now)?.is_empty()))? {
             return Ok(());
         }
-        self.change(Durability::Written, |tx| expire(tx, &limits, now))
+        self.change(Durability::Written, move |tx| expire(tx, &limits, now))
     }
 }
 
