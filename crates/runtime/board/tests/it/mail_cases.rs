@@ -111,6 +111,12 @@ pub fn the_reply_acknowledges(place: &Place) {
     assert_eq!(answer.mail.from, "eve");
     mailbox.settle(&answer, &Outcome::Handled).unwrap();
     assert_eq!(receive(&mut *mailbox, "ann"), None, "one reply");
+    // What was settled without a reply gets none later.
+    send(&mut *mailbox, "ann", "eve", "for your information");
+    let delivery = receive(&mut *mailbox, "eve").unwrap();
+    mailbox.settle(&delivery, &Outcome::Handled).unwrap();
+    mailbox.settle(&delivery, &reply).unwrap();
+    assert_eq!(receive(&mut *mailbox, "ann"), None, "the first outcome counts");
 }
 
 pub fn an_old_delivery_cannot_settle(place: &Place) {
@@ -260,6 +266,10 @@ pub fn strange_names_do_not_mix(place: &Place) {
     for name in names {
         assert_eq!(texts(&mut *mailbox, name), [name]);
         assert_eq!(mailbox.lag("x:y", name).unwrap().behind, 1);
+    }
+    for name in names {
+        assert_eq!(handle(&mut *mailbox, name), name);
+        assert_eq!(receive(&mut *mailbox, name), None);
     }
     for bad in ["", " ", POSTMASTER] {
         assert!(mailbox.send(&mail("ann", bad, "x")).is_err());
