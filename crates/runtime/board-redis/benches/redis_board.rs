@@ -21,6 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const TASKS: usize = 100_000;
 const PROCESSES: usize = 8;
+const CONNECTIONS: usize = 4;
 const CLAIMS: usize = 5_000;
 const FINISHES: usize = 1_000;
 const MAILS: usize = 500;
@@ -41,20 +42,25 @@ fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, "claim", url] => {
-            let mut board = open(url);
-            return measured(CLAIMS, |_| {
-                drop(board.claim(None, "worker", LEASE).unwrap().unwrap())
+            return measured(url, CLAIMS, |board, _| {
+                drop(board.claim(None, "worker", LEASE).unwrap().unwrap());
+            });
+        }
+        [_, "send", url] => {
+            let me = std::process::id();
+            return measured(url, BURST, |board, n| {
+                let to = format!("nobody{me}");
+                drop(board.send(&mail(&format!("{me}-{n}"), &to)).unwrap());
+            });
+        }
+        [_, "finish", url] => {
+            return measured(url, FINISHES, |board, _| {
+                let claimed = board.claim(None, "worker", LEASE).unwrap().unwrap();
+                let done = TaskAction::Finish { fence: claimed.fence, result: None };
+                board.act(claimed.id.as_str(), &done).unwrap();
             });
         }
         [_, "fill", url] => return fill(&mut open(url)),
-        [_, "finish", url] => return finish(url),
-        [_, "send", url] => {
-            let mut board = open(url);
-            let me = std::process::id();
-            return measured(BURST, |n| {
-                drop(board.send(&mail(&format!("{me}-{n}"), &format!("nobody{me}"))).unwrap());
-            });
-        }
         [_, "notice", url] => return notice(url),
         _ => {}
     }
@@ -86,12 +92,18 @@ fn run(url: &str) {
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
     println!("  memory: {} bytes per task", used.trim().parse::<usize>().unwrap() / TASKS);
     let (rate, took) = together("claim", url);
-    println!("  {PROCESSES} processes, {TASKS} tasks: {rate:.0} claims/s; {took}");
+    println!(
+        "  {PROCESSES} processes with {CONNECTIONS} connections, {TASKS} tasks: {rate:.0} claims/s; {took}"
+    );
     let (rate, took) = together("finish", url);
-    println!("  {PROCESSES} processes: {rate:.0} tasks/s claimed and finished; {took}");
+    println!(
+        "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} tasks/s claimed and finished; {took}"
+    );
     notices(&mut board, url);
     let (rate, took) = together("send", url);
-    println!("  {PROCESSES} processes: {rate:.0} mails/s sent; {took}");
+    println!(
+        "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} mails/s sent; {took}"
+    );
 }
 
 fn start(mode: &str, url: &str) -> Child {
@@ -111,15 +123,30 @@ fn percentiles(mut micros: Vec<u64>) -> String {
     format!("p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(50), at(99), at(100))
 }
 
-/// Begins when its input ends, and prints how long each took.
-fn measured(times: usize, mut act: impl FnMut(usize)) {
+/// Begins when its input ends, and prints how long each took. Each process has several connections, as a process with
+/// several agents does.
+fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync) {
+    let boards: Vec<RedisBoard> = (0..CONNECTIONS).map(|_| open(url)).collect();
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    let mut took = Vec::with_capacity(times);
-    for n in 0..times {
-        let start = Instant::now();
-        act(n);
-        took.push(start.elapsed().as_micros());
-    }
+    let took: Vec<u128> = std::thread::scope(|scope| {
+        let act = &act;
+        let threads: Vec<_> = boards
+            .into_iter()
+            .enumerate()
+            .map(|(at, mut board)| {
+                scope.spawn(move || {
+                    let each = times / CONNECTIONS;
+                    let one = |n| {
+                        let start = Instant::now();
+                        act(&mut board, n);
+                        start.elapsed().as_micros()
+                    };
+                    (at * each..(at + 1) * each).map(one).collect::<Vec<u128>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
     took.iter().for_each(|micros| println!("{micros}"));
 }
 
@@ -130,15 +157,6 @@ fn together(mode: &str, url: &str) -> (f64, String) {
     children.iter_mut().for_each(|child| drop(child.stdin.take()));
     let took: Vec<u64> = children.iter_mut().flat_map(numbers).collect();
     (took.len() as f64 / begin.elapsed().as_secs_f64(), percentiles(took))
-}
-
-fn finish(url: &str) {
-    let mut board = open(url);
-    measured(FINISHES, |_| {
-        let claimed = board.claim(None, "worker", LEASE).unwrap().unwrap();
-        let done = TaskAction::Finish { fence: claimed.fence, result: None };
-        board.act(claimed.id.as_str(), &done).unwrap();
-    });
 }
 
 fn mail(id: &str, to: &str) -> NewMail {

@@ -101,7 +101,13 @@ fn unknown(error: &RedisError, patience: Duration) -> (String, &'static str) {
         let why = format!("the server did not answer within {} s", patience.as_secs().max(1));
         return (why, RUNNING);
     }
-    let hint = if error.is_io_error() { RUNNING } else { "Check the server" };
+    let hint = match error.is_io_error() {
+        _ if error.to_string().contains("certificate") => {
+            "Name the certificate of its authority with SSL_CERT_FILE, or add it to the system's"
+        }
+        true => RUNNING,
+        false => "Check the server",
+    };
     // One line, without the position inside our script.
     let text = match error.detail() {
         Some(detail) if error.code().is_some() => detail.to_owned(),

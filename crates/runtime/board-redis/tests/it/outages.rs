@@ -11,7 +11,7 @@ use ostler_board::{
 };
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use ostler_core::time::{Clock, Timestamp};
-use redis::cmd;
+use redis::{Value, cmd};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -168,13 +168,10 @@ fn what_a_killed_process_had_in_hand_comes_again() {
     assert_eq!(later.receive("ann", LEASE).unwrap().unwrap().mail.text, "hi");
     assert_eq!(later.claim(None, "heir", LEASE).unwrap().unwrap().fence, 2);
     // The group of the stream knows the same: nothing is pending.
-    let pending: (u64, Option<String>, Option<String>, Option<Vec<(String, String)>>) =
-        cmd("XPENDING")
-            .arg("ostler:{b}:box:eve")
-            .arg("readers")
-            .query(&mut server.connection())
-            .unwrap();
-    assert_eq!(pending.0, 0);
+    let mut pending = cmd("XPENDING");
+    pending.arg("ostler:{b}:box:eve").arg("readers");
+    let pending: Vec<Value> = pending.query(&mut server.connection()).unwrap();
+    assert_eq!(pending[0], Value::Int(0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! panic.
 //!
 //! The tests of the program use it, too, but not all of it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::print_stderr)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,9 +1,11 @@
 //! `ostler tasks` and `ostler mail` with a board on a server.
 
-use crate::redis_server::RedisServer;
+use crate::redis_server::{RedisServer, free_port};
 use crate::support::{Ran, World, finish, read_until};
 use crate::tasks::world;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 const SECRET: &str = "gehe1m";
 
@@ -54,6 +56,50 @@ fn a_board_on_a_server_is_shared_by_all_who_name_it() {
         assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
         assert!(!ran.stderr.contains("wr0ng") && !ran.stderr.contains(SECRET), "{ran:?}");
     }
+}
+
+/// A certificate that only those accept who are told of it.
+fn certificate(folder: &Path) -> bool {
+    let mut make = Command::new("openssl");
+    make.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]);
+    make.args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "own.pem"]);
+    make.args(["-addext", "basicConstraints=critical,CA:FALSE"]).current_dir(folder);
+    make.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn tls_is_spoken_with_servers_whose_certificate_is_known() {
+    let world = world();
+    let folder = world.project();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (port, own, key) = (free_port().to_string(), path("own.pem"), path("key.pem"));
+    let options = ["--tls-port", &port, "--tls-cert-file", &own, "--tls-key-file", &key];
+    let options =
+        [&options[..], &["--tls-ca-cert-file", &own, "--tls-auth-clients", "no"]].concat();
+    let server = match certificate(&folder) {
+        true => std::panic::catch_unwind(|| RedisServer::start(&options)).ok().flatten(),
+        false => None,
+    };
+    if server.is_none() {
+        eprintln!("SKIPPED: boards in Redis over TLS (no openssl, or a redis-server without TLS)");
+        return;
+    }
+    let url = format!("rediss://127.0.0.1:{port}?board=b");
+    let args = ["tasks", "add", "Over TLS", "--json", "--board", &url];
+    let stranger = run(&world, &[], &args);
+    assert_eq!((stranger.code, stranger.stderr.lines().count()), (Some(1), 1), "{stranger:?}");
+    assert!(stranger.stderr.contains("SSL_CERT_FILE"), "{stranger:?}");
+    assert_eq!(object(&run(&world, &[("SSL_CERT_FILE", &own)], &args))["status"], "pending");
 }
 
 #[test]
