@@ -44,7 +44,7 @@ const NEVER_PREFIXES: &str = "
 /// Found anywhere in a name, these mean a credential. Compared in upper case.
 const CREDENTIAL_PARTS: &str = "
     TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASSCODE CREDENTIAL APIKEY COOKIE SESSION
-    CONNECTION_STRING DATABASE_URL";
+    CONNECTION_STRING DATABASE_URL REDIS_URL";
 
 /// The same for words between underscores; as mere parts they would hit `AUTHOR` and `PATH`.
 const CREDENTIAL_WORDS: &str = "
@@ -214,7 +214,8 @@ mod tests {
             "DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK XDG_RUNTIME_DIR TMUX DISPLAY WAYLAND_DISPLAY
              BASH_ENV ENV LD_PRELOAD LD_LIBRARY_PATH PROMPT_COMMAND BASH_FUNC_ls%% GIT_SSH_COMMAND
              GIT_CONFIG_COUNT GIT_EXTERNAL_DIFF AWS_PROFILE ANTHROPIC_BASE_URL GITHUB_TOKEN my_secret
-             DB_PASSWORD SERVICE_API_KEY NPM_AUTH_FILE SOME_KEY DATABASE_URL NODE_OPTIONS A=B",
+             DB_PASSWORD SERVICE_API_KEY NPM_AUTH_FILE SOME_KEY DATABASE_URL REDIS_URL
+             NODE_OPTIONS A=B",
         ) {
             assert!(!passes(name, "value", &[name]), "{name}");
         }
