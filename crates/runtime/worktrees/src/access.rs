@@ -1,0 +1,54 @@
+//! What commands of an agent may touch, in the words of the sandbox.
+
+use crate::error::WorktreeError;
+use crate::registry::TreeRecord;
+use crate::worktrees::Worktrees;
+use ostler_exec::Sandbox;
+use std::path::PathBuf;
+
+/// Everything that is not named here is as it is for other commands. The most specific path decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeAccess {
+    /// The tree, and nothing else.
+    pub writable: Vec<PathBuf>,
+    /// The repository that all worktrees share, the main checkout, and every other worktree.
+    pub readable: Vec<PathBuf>,
+    /// The file that says where the repository of the tree is. Only bubblewrap enforces this; the harness does not read
+    /// the file when it commits.
+    pub frozen: Vec<PathBuf>,
+}
+
+impl TreeAccess {
+    /// Narrows a sandbox to this: other paths inside the repository that it lets be written become readable.
+    pub fn apply(&self, sandbox: &mut Sandbox) {
+        let is_ours = |path: &PathBuf| {
+            self.readable.iter().any(|only| path.starts_with(only) || only.starts_with(path))
+        };
+        sandbox.writable.retain(|path| !is_ours(path) && !self.writable.contains(path));
+        sandbox.writable.extend(self.writable.iter().cloned());
+        for (list, more) in
+            [(&mut sandbox.readable, &self.readable), (&mut sandbox.frozen, &self.frozen)]
+        {
+            list.retain(|path| !more.contains(path));
+            list.extend(more.iter().cloned());
+        }
+    }
+}
+
+impl Worktrees {
+    /// # Errors
+    /// If git cannot say which other worktrees there are.
+    pub async fn access(&self, record: &TreeRecord) -> Result<TreeAccess, WorktreeError> {
+        let mut readable = vec![self.repository.common_dir.clone(), self.repository.top.clone()];
+        let others = self.registrations().await?.into_iter().map(|found| found.path);
+        readable.extend(others.filter_map(|path| path.canonicalize().ok()));
+        readable.retain(|path| *path != record.path);
+        readable.sort();
+        readable.dedup();
+        Ok(TreeAccess {
+            writable: vec![record.path.clone()],
+            readable,
+            frozen: vec![record.path.join(".git")],
+        })
+    }
+}
