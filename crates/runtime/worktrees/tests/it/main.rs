@@ -4,14 +4,14 @@
 
 mod commits;
 mod creation;
-//mod git_calls;
+mod git_calls;
 mod include;
-//mod kills;
+mod kills;
 mod leftovers;
-//mod ordinary_user;
+mod ordinary_user;
 mod overlaps;
 mod preflight;
-//mod queue;
-//mod queue_landing;
-//mod sandbox;
+mod queue;
+mod queue_landing;
+mod sandbox;
 mod world;
