@@ -4,7 +4,7 @@ use crate::error::WorktreeError;
 use crate::registry::TreeRecord;
 use crate::worktrees::Worktrees;
 use ostler_exec::Sandbox;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything that is not named here is as it is for other commands. The most specific path decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,12 @@ impl TreeAccess {
         };
         sandbox.writable.retain(|path| !is_ours(path) && !self.writable.contains(path));
         sandbox.writable.extend(self.writable.iter().cloned());
+        // What is read-only anyway needs no mount of its own.
+        let is_inside =
+            |path: &PathBuf, lists: &[PathBuf]| lists.iter().any(|list| path.starts_with(list));
+        sandbox
+            .frozen
+            .retain(|path| !is_inside(path, &self.readable) || is_inside(path, &self.writable));
         for (list, more) in
             [(&mut sandbox.readable, &self.readable), (&mut sandbox.frozen, &self.frozen)]
         {
@@ -39,16 +45,24 @@ impl Worktrees {
     /// # Errors
     /// If git cannot say which other worktrees there are.
     pub async fn access(&self, record: &TreeRecord) -> Result<TreeAccess, WorktreeError> {
+        self.access_of(&record.path).await
+    }
+
+    /// The same for any worktree of the repository, such as that of a merge queue.
+    ///
+    /// # Errors
+    /// If git cannot say which other worktrees there are.
+    pub async fn access_of(&self, tree: &Path) -> Result<TreeAccess, WorktreeError> {
         let mut readable = vec![self.repository.common_dir.clone(), self.repository.top.clone()];
         let others = self.registrations().await?.into_iter().map(|found| found.path);
         readable.extend(others.filter_map(|path| path.canonicalize().ok()));
-        readable.retain(|path| *path != record.path);
+        readable.retain(|path| path != tree);
         readable.sort();
         readable.dedup();
         Ok(TreeAccess {
-            writable: vec![record.path.clone()],
+            writable: vec![tree.to_path_buf()],
             readable,
-            frozen: vec![record.path.join(".git")],
+            frozen: vec![tree.join(".git")],
         })
     }
 }

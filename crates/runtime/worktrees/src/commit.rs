@@ -199,9 +199,11 @@ async fn fill_index<'a>(
     on: &impl Fn(&'static str) -> GitCall<'a>,
     parent: &ObjectId,
 ) -> Result<(), WorktreeError> {
-    match fs::copy(git_dir.join("index"), index) {
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+    match copy_index(&git_dir.join("index"), fs::File::create(index)) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            fs::remove_file(index).map_err(WorktreeError::io("remove", index))?;
+        }
         Err(error) => return Err(WorktreeError::io("copy", index)(error)),
     }
     let call = on("read the last commit of the worktree");
@@ -214,14 +216,21 @@ fn refresh_index(record: &TreeRecord, own: &PrivateIndex) {
     let Some(git_dir) = &record.git_dir else { return };
     let (index, lock) = (git_dir.join("index"), git_dir.join("index.lock"));
     let new = fs::OpenOptions::new().write(true).create_new(true).open(&lock);
-    let Ok(mut new) = new else { return };
-    let mut copy = || {
-        std::io::copy(&mut fs::File::open(&own.path)?, &mut new)?;
-        fs::rename(&lock, &index)
-    };
-    if copy().is_err() {
+    // It exists: git is running there.
+    let Ok(new) = new else { return };
+    let done = copy_index(&own.path, Ok(new)).and_then(|()| fs::rename(&lock, &index));
+    if done.is_err() {
         let _ = fs::remove_file(&lock);
     }
+}
+
+/// With its time: git reads the content of files that changed at that time or later. A newer copy would hide a change that
+/// was made right after the index was written and left the size as it was.
+fn copy_index(from: &Path, to: std::io::Result<fs::File>) -> std::io::Result<()> {
+    let mut from = fs::File::open(from)?;
+    let mut to = to?;
+    std::io::copy(&mut from, &mut to)?;
+    to.set_modified(from.metadata()?.modified()?)
 }
 
 #[derive(Default)]

@@ -66,7 +66,10 @@ impl Worktrees {
             }
             let record = self.first_record(name, port_base, new, start);
             let Some(file) = self.registry.take(&lock, &record.name, None)? else { continue };
-            self.registry.write(&record)?;
+            if let Err(error) = self.registry.write(&record) {
+                self.registry.forget(&lock, &record.name)?;
+                return Err(error);
+            }
             match self.move_ref(&record.reference(), Some(&start.commit), None).await {
                 Ok(()) => return Ok((record, file)),
                 Err(WorktreeError::RefMoved { .. }) => self.registry.forget(&lock, &record.name)?,

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 /// A file that differs from where the branch began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
+    #[serde(serialize_with = "crate::lossy_paths::one")]
     pub path: PathBuf,
     /// None for files that are not text.
     pub added: Option<u64>,

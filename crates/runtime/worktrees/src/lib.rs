@@ -27,6 +27,7 @@ mod git;
 mod git_settings;
 mod include;
 mod list;
+mod lossy_paths;
 mod names;
 mod object_id;
 mod overlap;

@@ -36,6 +36,7 @@ pub enum TreeState {
 pub struct TreeEntry {
     pub name: String,
     pub state: TreeState,
+    #[serde(serialize_with = "crate::lossy_paths::one")]
     pub path: PathBuf,
     /// The commit of its branch; none if it has no branch.
     pub tip: Option<ObjectId>,

@@ -20,6 +20,7 @@ pub enum TrialMerge {
         tree: ObjectId,
     },
     Conflict {
+        #[serde(serialize_with = "crate::lossy_paths::all")]
         files: Vec<PathBuf>,
     },
     /// They have no commit in common.
@@ -36,6 +37,7 @@ pub struct LineRange {
 /// A file that both branches change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SharedFile {
+    #[serde(serialize_with = "crate::lossy_paths::one")]
     pub path: PathBuf,
     /// The lines that both change; empty if they change different places, or if it is not a text file.
     pub lines: Vec<LineRange>,

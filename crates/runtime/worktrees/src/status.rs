@@ -21,6 +21,7 @@ const MOST_LOOKED_AT: usize = 500;
 pub struct PathSample {
     pub count: u64,
     /// The first of them.
+    #[serde(serialize_with = "crate::lossy_paths::all")]
     pub names: Vec<PathBuf>,
 }
 

@@ -82,7 +82,11 @@ pub enum BranchOutcome {
     /// There is no such branch.
     Missing,
     /// It cannot be merged with the target as it is now; `with` are branches of this call that it conflicts with.
-    Conflict { files: Vec<PathBuf>, with: Vec<String> },
+    Conflict {
+        #[serde(serialize_with = "crate::lossy_paths::all")]
+        files: Vec<PathBuf>,
+        with: Vec<String>,
+    },
     /// The check fails with it. `alone`: also without the other branches; else `with` names the one it takes.
     Red { report: String, alone: bool, with: Vec<String> },
     /// Merged and checked, but the target was not moved; see [`Landing::Held`].
@@ -105,6 +109,7 @@ pub enum Landing {
     Unchanged,
     /// It moved; if it is checked out somewhere, the files there are up to date.
     Moved {
+        #[serde(serialize_with = "crate::lossy_paths::maybe")]
         checkout: Option<PathBuf>,
     },
     /// The checkout of the target must not be touched now. The merged commit is kept under a ref.

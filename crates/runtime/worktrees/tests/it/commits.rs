@@ -179,6 +179,32 @@ async fn f14_git_worktree_prune_does_not_take_a_tree_that_is_in_use() {
     assert_clear(&error, &["git no longer knows worktree x", "its files are still there"]);
 }
 
+/// Git compares sizes and times first, and reads files that are as young as the index. A copy of the index must not be
+/// younger than the index was.
+#[tokio::test]
+async fn a_change_that_leaves_size_and_time_as_they_were_is_not_missed() {
+    let world = World::new();
+    world.git(&["config", "core.trustctime", "false"]);
+    world.git(&["config", "core.checkStat", "minimal"]);
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let set_back = |path: &std::path::Path| {
+        fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap()
+    };
+    let index = tree.record().git_dir.clone().unwrap().join("index");
+    set_back(&tree.path().join("file"));
+    world.git_in(tree.path(), &["update-index", "--refresh"]);
+    set_back(&index);
+    write(tree.path(), "file", "one\nTWO\nthree\n");
+    set_back(&tree.path().join("file"));
+    assert!(trees.commit(&tree, "Work", &author()).await.unwrap().commit.is_some());
+    // The same for the index that the commit has left.
+    write(tree.path(), "file", "one\ntwo\nTHREE\n");
+    assert!(trees.commit(&tree, "Work", &author()).await.unwrap().commit.is_some());
+    assert_eq!(world.git(&["cat-file", "-p", "ostler/x:file"]), "one\ntwo\nTHREE");
+}
+
 #[tokio::test]
 async fn content_that_is_too_large_is_refused() {
     let mut world = World::new();

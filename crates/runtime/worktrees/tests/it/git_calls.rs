@@ -27,7 +27,13 @@ async fn variables_of_the_caller_do_not_reach_git() {
     for word in ["/nowhere", "evil", "sk-secret", "EDITOR=vi", "GIT_TRACE"] {
         assert!(!seen.contains(word), "{word}: {seen}");
     }
-    for word in ["GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "core.hooksPath", "core.fsmonitor", "GIT_OPTIONAL_LOCKS=0"] {
+    for word in [
+        "GIT_TERMINAL_PROMPT=0",
+        "GIT_NO_LAZY_FETCH=1",
+        "core.hooksPath",
+        "core.fsmonitor",
+        "GIT_OPTIONAL_LOCKS=0",
+    ] {
         assert!(seen.contains(word), "{word}: {seen}");
     }
 }
@@ -63,7 +69,16 @@ async fn programs_in_the_settings_of_the_repository_do_not_run() {
     let world = World::new();
     let trace = world.base.join("ran");
     let program = format!("touch {}", trace.display());
-    for key in ["core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "diff.external", "credential.helper", "core.askPass", "gpg.program"] {
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "diff.external",
+        "credential.helper",
+        "core.askPass",
+        "gpg.program",
+    ] {
         world.git(&["config", key, &program]);
     }
     world.git(&["config", "commit.gpgSign", "true"]);

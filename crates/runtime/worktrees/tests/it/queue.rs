@@ -2,7 +2,8 @@
 
 use crate::world::World;
 use ostler_worktrees::{
-    BranchOutcome, Check, CheckFuture, Landing, MergeQueue, ObjectId, QueueOptions, QueueReport, Verdict, WorktreeError,
+    BranchOutcome, Check, CheckFuture, Landing, MergeQueue, ObjectId, QueueOptions, QueueReport,
+    Verdict, WorktreeError,
 };
 use std::path::{Path, PathBuf};
 
@@ -55,18 +56,27 @@ async fn green_branches_are_merged_in_order_with_one_check() {
     for name in ["a", "b", "c"] {
         branches.push(world.branch(name, &[(name, name)]).await);
     }
-    let tips: Vec<String> = branches.iter().map(|branch| world.git(&["rev-parse", branch])).collect();
+    let tips: Vec<String> =
+        branches.iter().map(|branch| world.git(&["rev-parse", branch])).collect();
     let report = merge(&world, &branches, |files| {
-        assert!(["a", "b", "c", "file"].iter().all(|name| files.join(name).exists()), "the merged files");
+        assert!(
+            ["a", "b", "c", "file"].iter().all(|name| files.join(name).exists()),
+            "the merged files"
+        );
         Verdict::Green
     })
     .await;
     assert_eq!(report.checks, 1);
-    assert!(outcomes(&report).iter().all(|outcome| matches!(outcome, BranchOutcome::Merged { .. })));
+    assert!(
+        outcomes(&report).iter().all(|outcome| matches!(outcome, BranchOutcome::Merged { .. }))
+    );
     assert_eq!(report.landing, Landing::Moved { checkout: Some(world.repo.clone()) });
     assert_eq!(world.git(&["rev-parse", "main"]), report.after.as_str());
     let log = world.git(&["log", "--first-parent", "--format=%s", "main"]);
-    assert_eq!(log, "Merge branch 'ostler/c' into main\nMerge branch 'ostler/b' into main\nWork on a\nfirst");
+    assert_eq!(
+        log,
+        "Merge branch 'ostler/c' into main\nMerge branch 'ostler/b' into main\nWork on a\nfirst"
+    );
     // The checkout was clean, so its files went along; the branches of the workers are as they were.
     assert_eq!(world.git(&["status", "--porcelain"]), "");
     assert_eq!((world.read("a"), world.read("c")), ("a".into(), "c".into()));
@@ -88,9 +98,16 @@ async fn three_green_branches_whose_combination_is_red_the_culprit_is_found() {
     }
     // Each of them is green alone, and so are all pairs of a, b and c but one.
     let report = merge(&world, &branches, red_with(&["a", "c"])).await;
-    let red = BranchOutcome::Red { report: "a and c together".into(), alone: false, with: vec!["ostler/a".into()] };
+    let red = BranchOutcome::Red {
+        report: "a and c together".into(),
+        alone: false,
+        with: vec!["ostler/a".into()],
+    };
     let found = outcomes(&report);
-    assert!(matches!(found[0], BranchOutcome::Merged { .. }) && matches!(found[1], BranchOutcome::Merged { .. }));
+    assert!(
+        matches!(found[0], BranchOutcome::Merged { .. })
+            && matches!(found[1], BranchOutcome::Merged { .. })
+    );
     assert_eq!(found[2], &red);
     assert!(matches!(found[3], BranchOutcome::Merged { .. }), "the rest is merged without it");
     let names = world.git(&["ls-tree", "--name-only", "main"]);
@@ -106,8 +123,11 @@ async fn a_branch_that_takes_all_the_others_to_fail_is_found_too() {
         branches.push(world.branch(name, &[(name, name)]).await);
     }
     let report = merge(&world, &branches, red_with(&["a", "b", "c"])).await;
-    let [BranchOutcome::Merged { .. }, BranchOutcome::Merged { .. }, BranchOutcome::Red { alone: false, with, .. }] =
-        outcomes(&report)[..]
+    let [
+        BranchOutcome::Merged { .. },
+        BranchOutcome::Merged { .. },
+        BranchOutcome::Red { alone: false, with, .. },
+    ] = outcomes(&report)[..]
     else {
         panic!("{report:?}")
     };
@@ -125,7 +145,9 @@ async fn a_branch_that_fails_alone_is_returned_and_the_others_are_merged() {
     let report = merge(&world, &branches, red_with(&["f"])).await;
     for (branch, outcome) in branches.iter().zip(outcomes(&report)) {
         match branch.as_str() {
-            "ostler/f" => assert!(matches!(outcome, BranchOutcome::Red { alone: true, .. }), "{outcome:?}"),
+            "ostler/f" => {
+                assert!(matches!(outcome, BranchOutcome::Red { alone: true, .. }), "{outcome:?}")
+            }
             _ => assert!(matches!(outcome, BranchOutcome::Merged { .. }), "{branch}: {outcome:?}"),
         }
     }
@@ -142,7 +164,10 @@ async fn f10_a_conflict_goes_back_with_its_files_and_nothing_is_lost() {
     let tip = world.git(&["rev-parse", &two]);
     let report = merge(&world, &[one.clone(), two.clone(), three], |_| Verdict::Green).await;
     let found = outcomes(&report);
-    assert!(matches!(found[0], BranchOutcome::Merged { .. }) && matches!(found[2], BranchOutcome::Merged { .. }));
+    assert!(
+        matches!(found[0], BranchOutcome::Merged { .. })
+            && matches!(found[2], BranchOutcome::Merged { .. })
+    );
     let conflict = BranchOutcome::Conflict { files: vec![PathBuf::from("file")], with: vec![one] };
     assert_eq!(found[1], &conflict);
     assert_eq!(world.git(&["rev-parse", &two]), tip, "the branch is as it was");
@@ -191,7 +216,11 @@ async fn checks_see_the_merged_files_and_nothing_of_each_other() {
     let mut red = red_with(&["c"]);
     let report = merge(&world, &branches, |files| {
         assert!(!files.join("made by a check").exists(), "new files are removed");
-        assert_eq!(std::fs::read_to_string(files.join("file")).unwrap(), "one\ntwo\nthree\n", "changes are reverted");
+        assert_eq!(
+            std::fs::read_to_string(files.join("file")).unwrap(),
+            "one\ntwo\nthree\n",
+            "changes are reverted"
+        );
         std::fs::write(files.join("made by a check"), "x").unwrap();
         std::fs::write(files.join("file"), "changed by a check").unwrap();
         // Even if it breaks the worktree itself.
@@ -210,10 +239,14 @@ async fn missing_branches_and_targets_are_named_and_one_queue_runs_at_a_time() {
     assert_eq!(outcomes(&report)[0], &BranchOutcome::Missing);
     let trees = world.trees().await;
     let mut queue = MergeQueue::open(&trees, QueueOptions::new("elsewhere")).await.unwrap();
-    assert!(matches!(queue.run(&[], None).await, Err(WorktreeError::NoBranch(name)) if name == "elsewhere"));
+    assert!(
+        matches!(queue.run(&[], None).await, Err(WorktreeError::NoBranch(name)) if name == "elsewhere")
+    );
     let first = MergeQueue::open(&trees, QueueOptions::new("main")).await.unwrap();
     let second = MergeQueue::open(&trees, QueueOptions::new("main")).await;
-    assert!(matches!(second.err().unwrap(), WorktreeError::QueueBusy { target } if target == "main"));
+    assert!(
+        matches!(second.err().unwrap(), WorktreeError::QueueBusy { target } if target == "main")
+    );
     drop(first);
     MergeQueue::open(&trees, QueueOptions::new("main")).await.unwrap();
 }

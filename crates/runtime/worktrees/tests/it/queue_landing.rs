@@ -7,7 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-async fn merge(world: &World, branches: &[String], looks: impl FnMut(&Path) -> Verdict + Send) -> QueueReport {
+async fn merge(
+    world: &World,
+    branches: &[String],
+    looks: impl FnMut(&Path) -> Verdict + Send,
+) -> QueueReport {
     let trees = world.trees().await;
     let mut queue = MergeQueue::open(&trees, QueueOptions::new("main")).await.unwrap();
     let mut check = Looking { looks, runs: 0 };
@@ -43,7 +47,11 @@ async fn a_dirty_checkout_of_the_target_is_never_touched() {
         }
         let before = world.checkout_state();
         let report = merge(&world, &[branch.clone()], |_| Verdict::Green).await;
-        let words: &[&str] = if name == "overwritten" { &["untracked"] } else { &["has changes in 1 files", "commit or stash"] };
+        let words: &[&str] = if name == "overwritten" {
+            &["untracked"]
+        } else {
+            &["has changes in 1 files", "commit or stash"]
+        };
         assert_held(&world, &report, words);
         assert_eq!(world.checkout_state(), before, "{name}");
         assert!(world.refs().contains(&branch));
@@ -108,7 +116,10 @@ async fn a_target_that_moves_during_the_check_is_never_overwritten() {
     .await;
     assert_eq!(report.checks, 3);
     assert!(matches!(report.branches[0].outcome, BranchOutcome::Merged { .. }));
-    assert_eq!(world.git(&["ls-tree", "--name-only", "main"]), ".gitignore\na\nfaster1\nfaster2\nfile");
+    assert_eq!(
+        world.git(&["ls-tree", "--name-only", "main"]),
+        ".gitignore\na\nfaster1\nfaster2\nfile"
+    );
     assert_eq!(world.git(&["rev-list", "--count", "--no-merges", "main"]), "4");
 }
 
@@ -124,10 +135,15 @@ async fn a_target_that_never_stands_still_is_given_up() {
         Verdict::Green
     })
     .await;
-    let BranchOutcome::NotReached { why } = &report.branches[0].outcome else { panic!("{report:?}") };
+    let BranchOutcome::NotReached { why } = &report.branches[0].outcome else {
+        panic!("{report:?}")
+    };
     assert!(why.contains("moved by others"), "{why}");
     let names = world.git(&["ls-tree", "--name-only", "main"]);
-    assert!(names.contains(&format!("faster{pushes}")) && !names.lines().any(|name| name == "a"), "{names}");
+    assert!(
+        names.contains(&format!("faster{pushes}")) && !names.lines().any(|name| name == "a"),
+        "{names}"
+    );
     assert!(!world.refs().contains("refs/ostler"));
 }
 
@@ -149,7 +165,15 @@ async fn f09_an_index_lock_is_waited_for_and_never_deleted() {
     fs::write(&lock, "").unwrap();
     // One that stays: reported with its name.
     let report = merge(&world, &[branch.clone()], |_| Verdict::Green).await;
-    assert_held(&world, &report, &["another git process", lock.to_str().unwrap(), "delete the file if no git process is running"]);
+    assert_held(
+        &world,
+        &report,
+        &[
+            "another git process",
+            lock.to_str().unwrap(),
+            "delete the file if no git process is running",
+        ],
+    );
     assert!(lock.exists());
     // One that goes after the first attempt: the other process is done.
     world.git_limits.patience = Duration::from_secs(60);

@@ -108,7 +108,9 @@ impl Ground {
     fn state(&self) -> String {
         let mut text = self.world.refs() + "\n" + &self.world.git(&["count-objects", "-v"]);
         text += &self.world.git(&["worktree", "list", "--porcelain"]);
-        for folder in [&self.world.repo, &self.other, &self.trees.repository().common_dir.join("hooks")] {
+        for folder in
+            [&self.world.repo, &self.other, &self.trees.repository().common_dir.join("hooks")]
+        {
             let mut entries: Vec<_> = folder.read_dir().into_iter().flatten().flatten().collect();
             entries.sort_by_key(|entry| entry.file_name());
             for entry in entries {
@@ -155,7 +157,10 @@ async fn the_kernel_refuses_everything_outside_the_tree() {
             }
         }
         let (succeeded, text) = ground.run(script, None).await;
-        assert!(succeeded && ground.state() != before, "{action} fails without the sandbox, too: {text}");
+        assert!(
+            succeeded && ground.state() != before,
+            "{action} fails without the sandbox, too: {text}"
+        );
         println!("refused: {action}");
         fs::remove_dir_all(base.join(number.to_string())).unwrap();
     }
@@ -175,7 +180,8 @@ async fn work_in_the_tree_goes_on_and_the_harness_commits_it() {
         let (succeeded, text) = ground.run(&script, Some(sandbox)).await;
         assert!(succeeded, "{layers_name}: {text}");
         assert!(text.contains(" M file") && text.contains("first"), "{layers_name}: {text}");
-        let committed = ground.trees.commit(&ground.mine, layers_name, &Author::default()).await.unwrap();
+        let committed =
+            ground.trees.commit(&ground.mine, layers_name, &Author::default()).await.unwrap();
         assert!(committed.commit.is_some(), "{layers_name}");
         if layers.bubblewrap {
             let sandbox = ground.sandbox(layers).await;
@@ -198,7 +204,12 @@ async fn a_sandbox_keeps_what_does_not_concern_the_repository() {
     let tree = trees.create(new_tree("x")).await.unwrap();
     write(&base, "cache/x", "x");
     let mut sandbox = Sandbox {
-        writable: vec![base.clone(), base.join("cache"), world.repo.join("src"), tree.path().to_path_buf()],
+        writable: vec![
+            base.clone(),
+            base.join("cache"),
+            world.repo.join("src"),
+            tree.path().to_path_buf(),
+        ],
         readable: vec![base.join("tools")],
         homes: Vec::new(),
         hidden: Vec::new(),

@@ -36,6 +36,7 @@ mod trust;
 mod typing;
 mod undo;
 mod waiting;
+mod worktrees;
 
 use crate::args::{Args, Command};
 use crate::exit::Code;
@@ -58,6 +59,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Tasks(args)) => tasks::run(&environment, &args),
         Some(Command::Mail(args)) => mail::run(&environment, &args),
+        Some(Command::Worktrees(args)) => worktrees::run(init, &environment, &args),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),

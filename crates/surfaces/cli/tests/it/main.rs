@@ -58,3 +58,4 @@ mod tool_names;
 mod undo;
 mod webhooks;
 mod wild;
+mod worktrees;
