@@ -50,6 +50,40 @@ pub(crate) struct Content {
     pub index: PrivateIndex,
 }
 
+/// A look at a tree.
+pub(crate) struct Look {
+    git_dir: PathBuf,
+    parent: ObjectId,
+    index: PrivateIndex,
+    pub changes: ChangedPaths,
+}
+
+impl Look {
+    /// A call of git on the tree, with our own index.
+    pub fn on<'a>(&self, git: &'a Git, record: &TreeRecord, doing: &'static str) -> GitCall<'a> {
+        let call = git.on_tree(&self.git_dir, &record.path, doing);
+        call.variable("GIT_INDEX_FILE", &self.index.path)
+    }
+
+    /// The index starts as a copy of the tree's own, which knows what is unchanged and what a sparse checkout leaves out;
+    /// if the branch has moved on, it is brought to the branch's commit.
+    async fn fill_index(&self, git: &Git, record: &TreeRecord) -> Result<(), WorktreeError> {
+        let index = &self.index.path;
+        match copy_index(&self.git_dir.join("index"), fs::File::create(index)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                fs::remove_file(index).map_err(WorktreeError::io("remove", index))?;
+            }
+            Err(error) => return Err(WorktreeError::io("copy", index)(error)),
+        }
+        let call = self.on(git, record, "read the last commit of the worktree");
+        call.args(["read-tree", "-m", self.parent.as_str()]).success().await?;
+        // Files that only look changed are not; those that differ make it exit with 1.
+        let call = self.on(git, record, "compare the worktree with its branch");
+        call.args(["update-index", "-q", "--refresh"]).run().await.map(drop)
+    }
+}
+
 /// An index of our own, for one look at a tree. Others may look at the same time.
 pub(crate) struct PrivateIndex {
     pub path: PathBuf,
@@ -120,30 +154,30 @@ impl Worktrees {
         Ok(self.git.with_settings(&ProgramSettings::read(call).await?))
     }
 
-    pub(crate) async fn content(
-        &self,
-        git: &Git,
-        record: &TreeRecord,
-    ) -> Result<Content, WorktreeError> {
+    /// What differs from the branch. Nothing is written to the repository.
+    pub(crate) async fn look(&self, git: &Git, record: &TreeRecord) -> Result<Look, WorktreeError> {
         let unregistered =
             || WorktreeError::Unregistered { name: record.name.clone(), path: record.path.clone() };
         let git_dir = record.git_dir.clone().ok_or_else(unregistered)?;
         let no_branch = || WorktreeError::NoBranch(record.branch.clone());
         let parent = self.tip(&record.branch).await?.ok_or_else(no_branch)?;
         let index = PrivateIndex::new(self.registry.index_path(&record.name));
-        let on = |doing| {
-            git.on_tree(&git_dir, &record.path, doing).variable("GIT_INDEX_FILE", &index.path)
-        };
-        let read = |name: String| async move {
-            let doing = "read the last commit of the worktree";
-            let call = on(doing).args(["rev-parse", "--verify", "--end-of-options", &name]);
-            ObjectId::printed(&call.text().await?, doing)
-        };
-        let parent_tree = read(format!("{parent}^{{tree}}")).await?;
-        fill_index(&git_dir, &index.path, &on, &parent).await?;
-        let changes = changed_paths(&on).await?;
-        self.refuse_large(record, &changes.paths)?;
-        for batch in batches(&changes.paths) {
+        let mut look = Look { git_dir, parent, index, changes: ChangedPaths::default() };
+        look.fill_index(git, record).await?;
+        look.changes = changed_paths(&|doing| look.on(git, record, doing)).await?;
+        Ok(look)
+    }
+
+    async fn content(&self, git: &Git, record: &TreeRecord) -> Result<Content, WorktreeError> {
+        let look = self.look(git, record).await?;
+        let on = |doing| look.on(git, record, doing);
+        let doing = "read the last commit of the worktree";
+        let call = on(doing).args(["rev-parse", "--verify", "--end-of-options"]);
+        let parent_tree = call.arg(format!("{}^{{tree}}", look.parent)).text().await?;
+        let parent_tree = ObjectId::printed(&parent_tree, doing)?;
+        let paths = [&look.changes.changed[..], &look.changes.new].concat();
+        self.refuse_large(record, &paths)?;
+        for batch in batches(&paths) {
             let call = on("read the files of the worktree").input(batch);
             call.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"])
                 .success()
@@ -151,6 +185,7 @@ impl Worktrees {
         }
         let doing = "store the files of the worktree";
         let tree = ObjectId::printed(&on(doing).args(["write-tree"]).text().await?, doing)?;
+        let Look { parent, index, changes, .. } = look;
         Ok(Content { tree, parent, parent_tree, left_out: changes.repositories, index })
     }
 
@@ -191,25 +226,6 @@ impl Worktrees {
     }
 }
 
-/// Starts as a copy of the tree's own index, which knows what is unchanged and what a sparse checkout leaves out; if the
-/// branch has moved on, it is brought to the branch's commit.
-async fn fill_index<'a>(
-    git_dir: &Path,
-    index: &Path,
-    on: &impl Fn(&'static str) -> GitCall<'a>,
-    parent: &ObjectId,
-) -> Result<(), WorktreeError> {
-    match copy_index(&git_dir.join("index"), fs::File::create(index)) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            fs::remove_file(index).map_err(WorktreeError::io("remove", index))?;
-        }
-        Err(error) => return Err(WorktreeError::io("copy", index)(error)),
-    }
-    let call = on("read the last commit of the worktree");
-    call.args(["read-tree", "-m", parent.as_str()]).success().await.map(drop)
-}
-
 /// Makes `git status` in the tree agree with the new commit. If it cannot be done now (git is running there), only that
 /// look is out of date: the next commit starts from the branch.
 fn refresh_index(record: &TreeRecord, own: &PrivateIndex) {
@@ -234,9 +250,13 @@ fn copy_index(from: &Path, to: std::io::Result<fs::File>) -> std::io::Result<()>
 }
 
 #[derive(Default)]
-struct ChangedPaths {
-    paths: Vec<PathBuf>,
-    repositories: Vec<PathBuf>,
+pub(crate) struct ChangedPaths {
+    /// Tracked files that differ from the branch.
+    pub changed: Vec<PathBuf>,
+    /// Files that git neither tracks nor ignores.
+    pub new: Vec<PathBuf>,
+    /// Repositories inside the tree.
+    pub repositories: Vec<PathBuf>,
 }
 
 async fn changed_paths<'a>(
@@ -247,7 +267,7 @@ async fn changed_paths<'a>(
     let call = on("look for changed files");
     call.args(["diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all"])
         .each(|name| {
-            found.paths.push(path(name));
+            found.changed.push(path(name));
             true
         })
         .await?;
@@ -257,14 +277,14 @@ async fn changed_paths<'a>(
             // A directory is listed only if it is a repository.
             match name.strip_suffix(b"/") {
                 Some(name) => found.repositories.push(path(name)),
-                None => found.paths.push(path(name)),
+                None => found.new.push(path(name)),
             }
             true
         })
         .await?;
     // A file that has become a repository is both.
-    let repositories = &found.repositories;
-    found.paths.retain(|path| !repositories.contains(path));
+    let ChangedPaths { changed, repositories, .. } = &mut found;
+    changed.retain(|path| !repositories.contains(path));
     Ok(found)
 }
 

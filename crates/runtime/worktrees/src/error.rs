@@ -139,7 +139,7 @@ impl WorktreeError {
 pub(crate) fn git_words(stderr: &str, code: i32) -> String {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
-    let line = told.or_else(|| lines().last()).unwrap_or_default();
+    let line = told.or_else(|| lines().next_back()).unwrap_or_default();
     let line = line.trim_start_matches("fatal:").trim_start_matches("error:").trim();
     if line.is_empty() {
         return format!("git ended with exit code {code}");

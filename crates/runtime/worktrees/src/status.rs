@@ -58,33 +58,16 @@ impl Worktrees {
         record: &TreeRecord,
     ) -> Result<Uncommitted, WorktreeError> {
         let git = self.tree_git(record).await?;
-        let content = self.content(&git, record).await?;
-        let git_dir = record.git_dir.clone().unwrap_or_default();
-        let index = &content.index.path;
-        let on =
-            |doing| git.on_tree(&git_dir, &record.path, doing).variable("GIT_INDEX_FILE", index);
-        let path = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
+        let look = self.look(&git, record).await?;
         let mut found = Uncommitted::default();
-        let call = on("compare the worktree with its branch");
-        let words = ["diff-tree", "-r", "-z", "--no-renames", "--name-status"];
-        let mut is_new = None;
-        call.args(words)
-            .args([content.parent_tree.as_str(), content.tree.as_str()])
-            .each(|part| {
-                match is_new.take() {
-                    None => is_new = Some(part == b"A"),
-                    Some(true) => found.untracked.add(path(part)),
-                    Some(false) => found.changed.add(path(part)),
-                }
-                true
-            })
-            .await?;
-        content.left_out.iter().for_each(|name| found.untracked.add(name.clone()));
-        let call = on("look for ignored files");
+        look.changes.changed.iter().for_each(|name| found.changed.add(name.clone()));
+        look.changes.new.iter().for_each(|name| found.untracked.add(name.clone()));
+        look.changes.repositories.iter().for_each(|name| found.untracked.add(name.clone()));
+        let call = look.on(&git, record, "look for ignored files");
         let top = &self.repository.top;
         call.args(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])
             .each(|name| {
-                let name = path(name);
+                let name = PathBuf::from(OsString::from_vec(name.to_vec()));
                 if !is_copy(&top.join(&name), &record.path.join(&name)) {
                     found.ignored.add(name);
                 }

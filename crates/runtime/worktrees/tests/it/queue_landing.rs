@@ -46,7 +46,7 @@ async fn a_dirty_checkout_of_the_target_is_never_touched() {
             world.write("a", "mine, and in the way\n");
         }
         let before = world.checkout_state();
-        let report = merge(&world, &[branch.clone()], |_| Verdict::Green).await;
+        let report = merge(&world, std::slice::from_ref(&branch), |_| Verdict::Green).await;
         let words: &[&str] = if name == "overwritten" {
             &["untracked"]
         } else {
@@ -164,7 +164,7 @@ async fn f09_an_index_lock_is_waited_for_and_never_deleted() {
     let lock = world.repo.join(".git/index.lock");
     fs::write(&lock, "").unwrap();
     // One that stays: reported with its name.
-    let report = merge(&world, &[branch.clone()], |_| Verdict::Green).await;
+    let report = merge(&world, std::slice::from_ref(&branch), |_| Verdict::Green).await;
     assert_held(
         &world,
         &report,
