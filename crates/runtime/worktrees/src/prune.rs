@@ -44,15 +44,17 @@ impl fmt::Display for KeepReason {
                 f.write_str("locked by git worktree lock")
             }
             KeepReason::Locked { reason } => write!(f, "locked by git worktree lock: {reason}"),
+            KeepReason::Unmerged { commits: 1 } => f.write_str("1 commit is not merged"),
             KeepReason::Unmerged { commits } => write!(f, "{commits} commits are not merged"),
+            KeepReason::Uncommitted { files: 1 } => f.write_str("1 changed file is not committed"),
             KeepReason::Uncommitted { files } => {
                 write!(f, "{files} changed files are not committed")
             }
+            KeepReason::Ignored { names: 1 } => {
+                f.write_str("1 ignored file or directory is in it (--ignored removes it)")
+            }
             KeepReason::Ignored { names } => {
-                write!(
-                    f,
-                    "it contains {names} ignored files or directories (--ignored removes them)"
-                )
+                write!(f, "{names} ignored files or directories are in it (--ignored removes them)")
             }
             KeepReason::NoRecord => f.write_str("Ostler has no record of it"),
             KeepReason::Replaced => f.write_str("another directory is in its place"),

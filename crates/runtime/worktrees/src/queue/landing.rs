@@ -83,7 +83,8 @@ impl MergeQueue<'_> {
         }
         let (changed, _) = count_changes(&self.git, checkout, "no").await?;
         Ok((changed > 0).then(|| {
-            format!("{place} has changes in {changed} files; commit or stash them and merge again")
+            let files = if changed == 1 { "1 file".to_owned() } else { format!("{changed} files") };
+            format!("{place} has changes in {files}; commit or stash them and merge again")
         }))
     }
 

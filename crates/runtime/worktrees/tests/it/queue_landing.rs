@@ -50,7 +50,7 @@ async fn a_dirty_checkout_of_the_target_is_never_touched() {
         let words: &[&str] = if name == "overwritten" {
             &["untracked"]
         } else {
-            &["has changes in 1 files", "commit or stash"]
+            &["has changes in 1 file;", "commit or stash"]
         };
         assert_held(&world, &report, words);
         assert_eq!(world.checkout_state(), before, "{name}");

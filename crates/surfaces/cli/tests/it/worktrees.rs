@@ -200,8 +200,8 @@ async fn nothing_is_deleted_without_a_decision() {
     let dry = object(&world, &["prune", "--dry-run"], 0);
     assert_eq!(dry["removed"], json!(["nothing"]));
     let ran = run(&world, &["prune"]);
-    let expected = "Removed nothing\nKept built: it contains 1 ignored files or directories (--ignored removes them)\n\
-        Kept work: 1 commits are not merged\n";
+    let expected = "Removed nothing\nKept built: 1 ignored file or directory is in it (--ignored removes it)\n\
+        Kept work: 1 commit is not merged\n";
     assert_eq!(ran.stdout, expected, "{ran:?}");
     assert_eq!(object(&world, &["prune", "--ignored"], 0)["removed"], json!(["built"]));
 
