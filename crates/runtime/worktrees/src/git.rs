@@ -18,6 +18,9 @@ pub(crate) const MINIMUM_TEXT: &str = "2.38";
 /// What git may see of the caller's environment.
 const PASSED: [&str; 6] = ["HOME", "PATH", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
 
+/// The first wait for another git process.
+const FIRST_WAIT: Duration = Duration::from_millis(20);
+
 /// A name that is never a program.
 const NO_PROGRAM: &str = "false";
 
@@ -72,7 +75,7 @@ pub struct GitLimits {
     pub files: Duration,
     /// Bytes of output that are kept.
     pub output: usize,
-    /// How long to wait for an `index.lock` of another process.
+    /// How long to wait for another git process that is in the way.
     pub patience: Duration,
 }
 
@@ -177,6 +180,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// One call of git.
+#[derive(Clone)]
 pub(crate) struct GitCall<'a> {
     git: &'a Git,
     directory: PathBuf,
@@ -223,6 +227,17 @@ impl GitCall<'_> {
 
     /// Runs it; the exit code is the caller's to judge.
     pub async fn run(self) -> Result<GitOutput, WorktreeError> {
+        let mut waits = Backoff::new(self.git.limits.patience);
+        loop {
+            let output = self.clone().run_once().await?;
+            // Another git is about to register a worktree.
+            if !output.met_torn_registration() || !waits.wait().await {
+                return Ok(output);
+            }
+        }
+    }
+
+    async fn run_once(self) -> Result<GitOutput, WorktreeError> {
         let most = self.git.limits.output;
         let mut stdout = Vec::new();
         let doing = self.doing;
@@ -306,11 +321,41 @@ impl GitOutput {
         if self.code == 0 { Ok(self) } else { Err(self.failure()) }
     }
 
+    /// Git registers a worktree in several steps, and between two of them no git can list the worktrees.
+    pub fn met_torn_registration(&self) -> bool {
+        self.code != 0
+            && self.stderr.contains("failed to read")
+            && self.stderr.contains("/commondir")
+    }
+
     pub fn failure(&self) -> WorktreeError {
         WorktreeError::Git { doing: self.doing, why: git_words(&self.stderr, self.code) }
     }
 
     fn line(&self) -> Vec<u8> {
         self.stdout.strip_suffix(b"\n").unwrap_or(&self.stdout).to_vec()
+    }
+}
+
+/// Waits for another process, longer each time.
+pub(crate) struct Backoff {
+    next: Duration,
+    left: Duration,
+}
+
+impl Backoff {
+    pub fn new(patience: Duration) -> Self {
+        Backoff { next: FIRST_WAIT, left: patience }
+    }
+
+    /// False: it has taken too long.
+    pub async fn wait(&mut self) -> bool {
+        if self.left.is_zero() {
+            return false;
+        }
+        let pause = self.next.min(self.left);
+        tokio::time::sleep(pause).await;
+        (self.next, self.left) = (self.next * 2, self.left - pause);
+        true
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::WorktreeError;
 use crate::files;
 use crate::object_id::ObjectId;
-use crate::registry::{RegistryLock, Stage, TreeRecord, run_blocking};
+use crate::registry::{LOCK_WORDS, RegistryLock, Stage, TreeRecord, run_blocking};
 use crate::worktrees::{Worktrees, check_place};
 use std::fs;
 
@@ -54,22 +54,43 @@ impl Worktrees {
             let call = self.git.at(&self.repository.top, "remove the worktree").slow();
             call.args(["worktree", "remove", "--force"]).arg(&record.path).success().await?;
         }
-        self.remove_torn_registration(record)
+        self.remove_torn_registrations(Some(&record.name)).map(drop)
     }
 
-    /// A process that was killed while git registered the tree leaves a directory that git does not list, locked by us.
-    fn remove_torn_registration(&self, record: &TreeRecord) -> Result<(), WorktreeError> {
+    /// A process that was killed while git registered a tree leaves a directory that git does not list, or that keeps git
+    /// from listing any. Only those that we have locked are removed: that of a tree which is being removed, or else those
+    /// of dead owners.
+    pub(crate) fn remove_torn_registrations(
+        &self,
+        removed: Option<&str>,
+    ) -> Result<bool, WorktreeError> {
         let folder = self.repository.common_dir.join("worktrees");
+        let mut any = false;
         for entry in folder.read_dir().into_iter().flatten().flatten() {
             let path = entry.path();
-            let reason = files::read_text(&path.join("locked"), 4 << 10).ok().flatten();
-            let is_ours = reason.is_some_and(|reason| reason.trim() == record.lock_reason());
-            let is_listed = files::exists(&path.join("gitdir"));
-            if is_ours && !is_listed {
+            let read = |name: &str| files::read_text(&path.join(name), 4 << 10).ok().flatten();
+            let is_torn = ["gitdir", "commondir"]
+                .iter()
+                .any(|name| read(name).is_none_or(|text| text.is_empty()));
+            let reason = read("locked").unwrap_or_default();
+            let Some(name) = reason.trim().strip_prefix(LOCK_WORDS).filter(|_| is_torn) else {
+                continue;
+            };
+            let is_dead = || {
+                let record = self.registry.read(name)?;
+                let owner = record.and_then(|record| record.process);
+                Ok::<bool, WorktreeError>(!owner.is_some_and(|owner| owner.lives()))
+            };
+            let may_go = match removed {
+                Some(removed) => removed == name,
+                None => is_dead()?,
+            };
+            if may_go {
                 files::remove_directory(&path)?;
+                any = true;
             }
         }
-        Ok(())
+        Ok(any)
     }
 
     async fn delete_branch(&self, record: &TreeRecord) -> Result<(), WorktreeError> {

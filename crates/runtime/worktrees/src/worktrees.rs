@@ -207,14 +207,18 @@ impl Worktrees {
     }
 
     pub(crate) async fn registrations(&self) -> Result<Vec<Registration>, WorktreeError> {
-        let call = self.git.at(&self.repository.top, "list the worktrees");
+        let call = || {
+            let call = self.git.at(&self.repository.top, "list the worktrees");
+            call.args(["worktree", "list", "--porcelain", "-z"])
+        };
+        let mut output = call().run().await?;
+        // Not a git that is busy, but one that was killed.
+        if output.met_torn_registration() && self.remove_torn_registrations(None)? {
+            output = call().run().await?;
+        }
         let mut found: Vec<Registration> = Vec::new();
-        call.args(["worktree", "list", "--porcelain", "-z"])
-            .each(|line| {
-                add_line(&mut found, line);
-                true
-            })
-            .await?;
+        let lines = output.success()?.stdout;
+        lines.split(|byte| *byte == 0).for_each(|line| add_line(&mut found, line));
         Ok(found)
     }
 

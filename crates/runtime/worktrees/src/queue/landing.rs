@@ -3,14 +3,12 @@
 use super::MergeQueue;
 use crate::error::WorktreeError;
 use crate::files;
+use crate::git::Backoff;
 use crate::object_id::ObjectId;
 use crate::repository::{count_changes, operation_in_progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// The first wait for another git process; doubles each time.
-const FIRST_WAIT: Duration = Duration::from_millis(20);
 const MOST_JOURNAL: u64 = 64 << 10;
 
 pub(super) enum Landed {
@@ -96,7 +94,7 @@ impl MergeQueue<'_> {
         old: &ObjectId,
         new: &ObjectId,
     ) -> Result<Landed, WorktreeError> {
-        let (mut wait, mut left) = (FIRST_WAIT, self.git.limits.patience);
+        let mut waits = Backoff::new(self.git.limits.patience);
         loop {
             if self.target_tip().await? != *old {
                 return Ok(Landed::TargetMoved);
@@ -111,10 +109,7 @@ impl MergeQueue<'_> {
                 return Ok(Landed::TargetMoved);
             }
             let is_locked = output.stderr.contains("index.lock");
-            if is_locked && !left.is_zero() {
-                let pause = wait.min(left);
-                tokio::time::sleep(pause).await;
-                (wait, left) = (wait * 2, left - pause);
+            if is_locked && waits.wait().await {
                 continue;
             }
             let why = match is_locked {

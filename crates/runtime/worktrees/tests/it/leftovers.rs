@@ -209,3 +209,35 @@ async fn directories_without_permissions_are_removed() {
     trees.discard("x", None).await.unwrap();
     assert_eq!(world.leftovers(), Vec::<String>::new());
 }
+
+/// Git registers a worktree in steps; if it is killed between two of them, no git can list the worktrees any more.
+#[tokio::test]
+async fn f05_a_registration_that_was_cut_short_is_repaired_if_it_is_ours() {
+    let mut world = World::new();
+    let torn = |world: &World, name: &str, reason: Option<&str>| {
+        let folder = world.repo.join(".git/worktrees").join(name);
+        write(&folder, "gitdir", "/nowhere/.git\n");
+        write(&folder, "HEAD", "ref: refs/heads/main\n");
+        write(&folder, "commondir", "");
+        if let Some(reason) = reason {
+            write(&folder, "locked", reason);
+        }
+        folder
+    };
+    let ours = torn(&world, "ours", Some("in use by Ostler, worktree ours"));
+    assert_eq!(world.trees().await.list().await.unwrap().len(), 0);
+    assert!(!ours.exists());
+
+    let foreign = torn(&world, "foreign", None);
+    let error = world.trees().await.list().await.unwrap_err();
+    assert_clear(&error, &["list the worktrees", "foreign/commondir"]);
+    assert!(foreign.exists(), "it may be a git that is busy");
+    // It was busy: the second attempt succeeds.
+    world.git_limits.patience = std::time::Duration::from_secs(60);
+    let (base, path) = (world.base.display(), foreign.display());
+    world.shim(&format!(
+        "if [ \"$3 $4\" = 'worktree list' ]; then if [ -e {base}/tried ]; then echo ../.. > {path}/commondir; fi; touch {base}/tried; fi"
+    ));
+    assert_eq!(world.trees().await.list().await.unwrap().len(), 0);
+    assert!(world.base.join("tried").exists());
+}
