@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-board-redis", &["ostler-board", "ostler-database"]),
     ("ostler-ledger", &["ostler-database"]),
     ("ostler-memory", &["ostler-database"]),
+    ("ostler-worktrees", &["ostler-exec"]),
     ("ostler-profile", &["ostler"]),
     // The program wires the surfaces in.
     ("ostler-cli", &["ostler-sdk"]),

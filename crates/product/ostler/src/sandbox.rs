@@ -2,10 +2,12 @@
 
 use crate::{Confinement, Error, Init};
 use ostler_core::permission::{Policy, Workspace};
-use ostler_exec::{Executor, ExitStatus, Mechanism, bash};
+use ostler_exec::{Executor, ExitStatus, Mechanism, Sandbox, bash};
 use ostler_tools::confine::{ConfineOptions, Missing, Terms};
+use ostler_worktrees::TreeAccess;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a command outside of any session is given, and what it is kept from.
 pub struct Sandboxed<'a> {
@@ -13,6 +15,8 @@ pub struct Sandboxed<'a> {
     pub workspace: Workspace,
     pub policy: &'a Policy,
     pub environment: Vec<(OsString, OsString)>,
+    /// Of a worktree: narrows the sandbox to its files.
+    pub access: Option<&'a TreeAccess>,
 }
 
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
@@ -29,7 +33,7 @@ pub async fn run_sandboxed(
     mut sink: impl FnMut(&[u8]) -> bool,
     warn: impl FnOnce(&str),
 ) -> Result<i32, Error> {
-    let Sandboxed { options, workspace, policy, environment } = place;
+    let Sandboxed { options, workspace, policy, environment, access } = place;
     let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
     let confinement =
@@ -53,6 +57,11 @@ pub async fn run_sandboxed(
     command.output.total = u64::MAX;
     command.output.sink = u64::MAX;
     confinement.confine(&mut command, &held);
+    if let (Some(access), Some(sandbox)) = (access, &command.sandbox) {
+        let mut narrowed = Sandbox::clone(sandbox);
+        access.apply(&mut narrowed);
+        command.sandbox = Some(Arc::new(narrowed));
+    }
     let failed = |error: ostler_exec::ExecError| wrong(error.to_string());
     let running = executor.spawn(command).await.map_err(failed)?;
     let stopper = running.stopper();

@@ -9,6 +9,7 @@ pub mod memory;
 pub mod permissions;
 pub mod tasks;
 pub mod undo;
+pub mod worktrees;
 
 mod flags;
 
@@ -209,6 +210,11 @@ pub enum Command {
     /// Send mail to agents, and look at their mailboxes without reading them
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Mail(mail::MailArgs),
+    /// List, compare, merge and remove the worktrees in which agents work
+    ///
+    /// Exit code 0, or 1 if something was not done, with a line that says why. See docs/worktrees.md.
+    #[command(after_help = "Example: ostler worktrees merge fix-parser --check 'cargo test'")]
+    Worktrees(worktrees::WorktreesArgs),
     /// Show what fills the model's context window in a session
     ///
     /// Groups the content by category: system prompt, tools, instruction files, results and so on.

@@ -38,6 +38,7 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
         workspace,
         policy: &profile.loaded.policy,
         environment: variables,
+        access: None,
     };
     ostler::block_on(ostler::run_sandboxed(init, place, &args.words, &mut show, warn))?
         .map_err(Into::into)

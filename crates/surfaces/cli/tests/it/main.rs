@@ -61,3 +61,4 @@ mod tool_names;
 mod undo;
 mod webhooks;
 mod wild;
+mod worktrees;

@@ -1,0 +1,17 @@
+//! Worktrees and the merge queue with the real git. Rows of the fault corpus are named by their number.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stdout, reason = "what this machine lacks is shown")]
+
+mod commits;
+mod creation;
+mod git_calls;
+mod include;
+mod kills;
+mod leftovers;
+mod ordinary_user;
+mod overlaps;
+mod preflight;
+mod queue;
+mod queue_landing;
+mod sandbox;
+mod world;

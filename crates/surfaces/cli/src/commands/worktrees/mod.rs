@@ -1,0 +1,117 @@
+//! `ostler worktrees`: the worktrees in which agents work, and how their branches come back.
+
+mod merge;
+mod text;
+
+use crate::args::worktrees::{DiffArgs, DiscardArgs, PruneArgs, WorktreesArgs, WorktreesCommand};
+use crate::exit::{Code, Wrong, warn};
+use anyhow::Result;
+use ostler::worktrees::{Discarded, PruneOptions, TreeEntry, Worktrees};
+use ostler_profile::{Environment, Flags, find_places};
+use ostler_sdk::escaped;
+use serde_json::{Value, json};
+use std::io::{BufRead, IsTerminal, Write};
+
+pub fn run(init: &ostler::Init, environment: &Environment, args: &WorktreesArgs) -> Result<Code> {
+    ostler::block_on(run_command(init, environment, args))?
+}
+
+async fn run_command(
+    init: &ostler::Init,
+    environment: &Environment,
+    args: &WorktreesArgs,
+) -> Result<Code> {
+    let places = find_places(environment, &Flags::default())?;
+    let variables = environment.for_commands(&[]);
+    let trees =
+        ostler::open_worktrees(init, &places.ostler_home, &places.project, variables).await?;
+    match &args.command {
+        WorktreesCommand::List => list(&trees, args.json).await,
+        WorktreesCommand::Diff(diff) => show_diff(&trees, diff, args.json).await,
+        WorktreesCommand::Merge(merge) => {
+            merge::run(init, environment, &trees, merge, args.json).await
+        }
+        WorktreesCommand::Discard(discard) => discard_all(&trees, discard, args.json).await,
+        WorktreesCommand::Prune(prune) => prune_all(&trees, prune, args.json).await,
+    }
+}
+
+/// One answer: the object, or the lines for people.
+fn say(json: Option<Value>, lines: &[String]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match json {
+        Some(value) => writeln!(out, "{}", escaped(&value.to_string()))?,
+        None => lines.iter().try_for_each(|line| writeln!(out, "{line}"))?,
+    }
+    Ok(())
+}
+
+async fn list(trees: &Worktrees, json: bool) -> Result<Code> {
+    let found = trees.list().await?;
+    say(json.then(|| json!({ "worktrees": found })), &text::table(&found))?;
+    Ok(Code::Done)
+}
+
+async fn show_diff(trees: &Worktrees, args: &DiffArgs, json: bool) -> Result<Code> {
+    let diff = trees.diff(&args.name).await?;
+    if json || args.stat {
+        say(json.then(|| json!(diff)), &text::stat(&diff))?;
+        return Ok(Code::Done);
+    }
+    let bytes = trees.diff_text(&diff).await?;
+    let mut out = std::io::stdout().lock();
+    match out.is_terminal() {
+        // What a terminal would obey is shown.
+        true => {
+            out.write_all(ostler::strip_terminal(&String::from_utf8_lossy(&bytes)).as_bytes())?
+        }
+        false => out.write_all(&bytes)?,
+    }
+    Ok(Code::Done)
+}
+
+async fn prune_all(trees: &Worktrees, args: &PruneArgs, json: bool) -> Result<Code> {
+    let options = PruneOptions { ignored: args.ignored, dry_run: args.dry_run };
+    let report = trees.prune(options, None).await?;
+    for warning in &report.warnings {
+        warn(&warning.to_string());
+    }
+    say(json.then(|| json!(report)), &text::pruned(&report, args.dry_run))?;
+    Ok(Code::Done)
+}
+
+async fn discard_all(trees: &Worktrees, args: &DiscardArgs, json: bool) -> Result<Code> {
+    let mut entries = Vec::new();
+    for name in &args.names {
+        entries.push(trees.find(name).await?);
+    }
+    if !args.yes && !agrees(&entries, json)? {
+        say(None, &["Nothing was changed.".to_owned()])?;
+        return Ok(Code::Failed);
+    }
+    let mut done: Vec<Discarded> = Vec::new();
+    for entry in &entries {
+        done.push(trees.discard(&entry.name, None).await?);
+    }
+    let lines: Vec<String> = done.iter().flat_map(text::discarded).collect();
+    say(json.then(|| json!({ "discarded": done })), &lines)?;
+    Ok(Code::Done)
+}
+
+/// Shows what would be lost and asks. Without a person there is nobody to decide.
+fn agrees(entries: &[TreeEntry], json: bool) -> Result<bool> {
+    let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if json || !is_person {
+        let why = "discard deletes work that may exist nowhere else; confirm with --yes";
+        return Err(Wrong::Usage(why.into()).into());
+    }
+    let mut out = std::io::stdout().lock();
+    for entry in entries {
+        writeln!(out, "{}", text::line(entry))?;
+    }
+    write!(out, "Delete these worktrees and their branches? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
