@@ -8,6 +8,7 @@ use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
 use super::traces::{self, MOST_NAMES, TraceStamp, Traces, UnfinishedWalk};
 use super::unfinished::UnfinishedInspections;
+use super::walk_memory::WalkMemory;
 use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
@@ -57,6 +58,8 @@ pub struct Inspection {
     pub(super) quarantines: bool,
     /// Names that a walk looks at.
     pub(super) most_names: usize,
+    #[serde(skip)]
+    pub(super) memory: Arc<WalkMemory>,
     /// Where it goes if it cannot be finished.
     #[serde(skip)]
     pub(super) unfinished: Arc<UnfinishedInspections>,
@@ -144,6 +147,7 @@ impl Confinement {
             by_git: terms.git,
             quarantines: !terms.lifted,
             most_names: MOST_NAMES,
+            memory: Arc::clone(&self.memory),
             unfinished: Arc::clone(&self.unfinished),
         }))
     }
@@ -173,7 +177,7 @@ impl Inspection {
     /// A walk through everything, or through directories that snapshots leave out.
     fn look(&self, left_out: Option<&[PathBuf]>) -> Traces {
         match left_out {
-            Some(left_out) => traces::look(left_out, self.most_names, &|_| false),
+            Some(left_out) => traces::look_again(left_out, self.most_names, &self.memory),
             None => Inspection::walk(&self.workspace, self.most_names),
         }
     }

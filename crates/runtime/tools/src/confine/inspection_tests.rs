@@ -47,6 +47,7 @@ impl Ground {
             by_git: false,
             quarantines: true,
             most_names: MOST_NAMES,
+            memory: Arc::default(),
             unfinished: Arc::default(),
         };
         Ground { _dir: dir, root, snapshots, inspection }

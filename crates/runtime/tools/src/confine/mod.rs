@@ -21,6 +21,7 @@ mod repository;
 mod temp_directory;
 mod traces;
 mod unfinished;
+mod walk_memory;
 
 use crate::bash::CommandVariables;
 pub use confined_command::ConfinedCommand;
@@ -46,6 +47,7 @@ use std::sync::{Arc, OnceLock};
 use temp_directory::OwnedTemp;
 use tempfile::TempDir;
 use unfinished::UnfinishedInspections;
+use walk_memory::WalkMemory;
 
 /// What a person has decided about the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +95,7 @@ pub struct Confinement {
     denied: Live<DenyRules>,
     /// What was changed in the workspace and could not be looked at.
     unfinished: Arc<UnfinishedInspections>,
+    memory: Arc<WalkMemory>,
 }
 
 /// What a call is run with.
@@ -151,6 +154,7 @@ impl Confinement {
             limits: OnceLock::new(),
             denied: Live::default(),
             unfinished: Arc::default(),
+            memory: Arc::default(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! A bounded walk that looks for repositories and for files that others run, and by what a change of them is noticed.
 
 use super::repository::{can_be_shared, is_repository};
+use super::walk_memory::{FolderNames, FolderTime, WalkMemory};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Names that a walk looks at. It takes seconds at worst, and tens of megabytes.
 pub(super) const MOST_NAMES: usize = 1_000_000;
@@ -71,9 +74,23 @@ impl TraceStamp {
 }
 
 pub(super) fn look(roots: &[PathBuf], most_names: usize, wanted: &dyn Fn(&Path) -> bool) -> Traces {
+    walk(roots, most_names, wanted, None)
+}
+
+/// The same, where no files are wanted. Directories that have not changed since earlier walks are not read.
+pub(super) fn look_again(roots: &[PathBuf], most_names: usize, memory: &WalkMemory) -> Traces {
+    walk(roots, most_names, &|_| false, Some(memory))
+}
+
+fn walk(
+    roots: &[PathBuf],
+    most_names: usize,
+    wanted: &dyn Fn(&Path) -> bool,
+    memory: Option<&WalkMemory>,
+) -> Traces {
     let mut found = Traces { most_names, ..Traces::default() };
     for root in roots {
-        found.folder(root, 0, wanted);
+        found.folder(root, 0, (wanted, memory));
         if let Some(unfinished) = &mut found.unfinished {
             root.clone_into(&mut unfinished.root);
             break;
@@ -81,6 +98,9 @@ pub(super) fn look(roots: &[PathBuf], most_names: usize, wanted: &dyn Fn(&Path) 
     }
     found
 }
+
+/// Which files are wanted, and what earlier walks saw.
+type Look<'a> = (&'a dyn Fn(&Path) -> bool, Option<&'a WalkMemory>);
 
 impl Traces {
     /// False: a limit is reached, and nothing more is looked at.
@@ -92,41 +112,75 @@ impl Traces {
         self.unfinished.is_none()
     }
 
-    fn folder(&mut self, folder: &Path, level: usize, wanted: &dyn Fn(&Path) -> bool) {
+    fn folder(&mut self, folder: &Path, level: usize, (wanted, memory): Look<'_>) {
         if !self.may_look(folder, level) {
             return;
         }
-        let mut below = Vec::new();
+        let stamp = memory.and_then(|_| FolderTime::of(folder));
+        let known = memory.zip(stamp).and_then(|(memory, stamp)| memory.names(folder, stamp));
+        let below = match known {
+            Some(FolderNames { count, below }) => {
+                self.names += count;
+                below
+            }
+            None => match self.read(folder, level, (wanted, memory), stamp) {
+                Some(below) => below,
+                None => return,
+            },
+        };
+        for name in below {
+            self.folder(&folder.join(name), level + 1, (wanted, memory));
+        }
+    }
+
+    /// The directories below it; none if nothing there is looked at.
+    fn read(
+        &mut self,
+        folder: &Path,
+        level: usize,
+        (wanted, memory): Look<'_>,
+        stamp: Option<FolderTime>,
+    ) -> Option<Vec<OsString>> {
+        let began = Instant::now();
+        let (mut below, mut count) = (Vec::new(), 0);
         // Both kinds of repositories have one of these.
-        let mut may_be_repository = false;
+        let (mut may_be_repository, mut has_link) = (false, false);
         for entry in folder.read_dir().into_iter().flatten().flatten() {
-            self.names += 1;
+            (self.names, count) = (self.names + 1, count + 1);
             if !self.may_look(folder, level) {
-                return;
+                return None;
             }
             let name = entry.file_name();
             may_be_repository |= name == "HEAD" || name == "objects";
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
-                below.push(entry.path());
+                below.push(name);
                 continue;
             }
             let path = entry.path();
             if name == ".git" {
+                has_link = true;
                 self.links.insert(path.clone(), TraceStamp::of([path].into_iter()));
             } else if wanted(&path) {
                 self.files.insert(path.clone(), TraceStamp::of([path].into_iter()));
             }
         }
+        below.sort();
+        match (memory, stamp) {
+            (Some(memory), Some(stamp)) if !may_be_repository && !has_link => {
+                memory.keep(folder, stamp, began, || FolderNames { count, below: below.clone() });
+            }
+            (Some(memory), _) => memory.forget(folder),
+            (None, _) => {}
+        }
         if may_be_repository && (is_repository(folder) || can_be_shared(folder)) {
             self.repository(folder);
             // A bare one may hold ordinary files as well.
             if folder.file_name().is_some_and(|name| name == ".git") {
-                return;
+                return None;
             }
         }
-        below.sort();
-        below.iter().for_each(|path| self.folder(path, level + 1, wanted));
+        Some(below)
     }
 
     /// With those of its submodules.
@@ -186,6 +240,38 @@ mod tests {
         while fs::write(git.join("HEAD"), "x").is_err() || time("HEAD") == settings {}
         let found = look(&[dir.path().to_owned()], MOST_NAMES, &|_| false);
         assert!(found.repositories[&git].newest >= time("HEAD"));
+    }
+
+    #[test]
+    fn what_has_not_changed_is_not_read_again_and_what_has_changed_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_owned();
+        fs::create_dir_all(root.join("a/b/c")).unwrap();
+        fs::write(root.join("a/b/file"), "").unwrap();
+        let memory = WalkMemory::default();
+        let again = || look_again(std::slice::from_ref(&root), MOST_NAMES, &memory);
+        again();
+        assert_eq!(memory.trusted(), 0, "their times say nothing yet");
+        memory.age();
+        again();
+        assert_eq!(memory.trusted(), 4);
+        assert_eq!(again().names, 4, "what was not read counts all the same");
+        let git = root.join("a/b/c/.git");
+        fs::create_dir_all(git.join("refs")).unwrap();
+        assert!(again().repositories.is_empty());
+        fs::create_dir(git.join("objects")).unwrap();
+        fs::write(git.join("HEAD"), "x").unwrap();
+        assert_eq!(again().repositories.into_keys().collect::<Vec<_>>(), [git]);
+        fs::write(root.join("a/.git"), "gitdir: x").unwrap();
+        assert_eq!(again().links.into_keys().collect::<Vec<_>>(), [root.join("a/.git")]);
+        memory.age();
+        assert_eq!(again().links.len() + again().repositories.len(), 2, "found every time");
+        fs::remove_dir_all(root.join("a/b")).unwrap();
+        assert!(again().repositories.is_empty());
+        fs::rename(root.join("a"), root.join("d")).unwrap();
+        assert_eq!(again().links.into_keys().collect::<Vec<_>>(), [root.join("d/.git")]);
+        let most = |names| look_again(std::slice::from_ref(&root), names, &memory);
+        assert!(most(1).unfinished.is_some() && most(5).unfinished.is_none());
     }
 
     #[test]
