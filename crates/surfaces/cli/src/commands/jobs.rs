@@ -104,7 +104,7 @@ fn nothing(session: Option<&str>, running: bool) -> String {
     }
 }
 
-/// Above the lines that [`line`] makes.
+/// Above the lines of a list.
 const HEADER: &str = "ID       STATE      EXIT  DURATION  LABEL";
 
 /// Without a code, it has not ended or a signal ended it.
