@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::mailbox::SharedBoard;
 use crate::registry::Registry;
 use ostler_core::time::Clock;
-use ostler_database::{beside, open, patient};
+use ostler_database::{beside, open_if, patient};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,8 +77,8 @@ impl BoardFile {
     /// # Errors
     /// If it cannot be read and written, is damaged, belongs to another program or is of a newer version.
     pub fn open(path: &Path, setup: Setup) -> Result<Self, BoardError> {
-        let mut connection =
-            open(path, Duration::from_secs(10)).map_err(BoardError::opening(path))?;
+        let connection = open_if(path, Duration::from_secs(10), may_be_ours);
+        let mut connection = connection.map_err(BoardError::opening(path))?;
         connection.busy_handler(Some(wait)).map_err(BoardError::of(path))?;
         let bell = Bell::of(&beside(path, ".bell")).map_err(BoardError::io(path))?;
         let key = path.canonicalize().map_err(BoardError::io(path))?;
@@ -101,13 +101,11 @@ impl BoardFile {
         }
         let is_foreign = self.change(Durability::Synced, |tx| {
             // Another process may have been here in the meantime.
+            if !may_be_ours(tx)? {
+                return Ok(true);
+            }
             if pragma(tx, "application_id")? == APPLICATION {
                 return Ok(false);
-            }
-            let tables: i64 =
-                tx.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-            if tables > 0 || pragma(tx, "user_version")? != 0 {
-                return Ok(true);
             }
             tx.execute_batch(SCHEMA)?;
             tx.pragma_update(None, "application_id", APPLICATION)?;
@@ -170,6 +168,16 @@ impl SharedBoard for BoardFile {
     fn bell(&self) -> Arc<Bell> {
         self.bell.clone()
     }
+}
+
+/// Also true for a file in which nothing is yet.
+fn may_be_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    if pragma(connection, "application_id")? == APPLICATION {
+        return Ok(true);
+    }
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    Ok(tables == 0 && pragma(connection, "user_version")? == 0)
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {

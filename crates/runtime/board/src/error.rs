@@ -119,6 +119,7 @@ impl BoardError {
         |error| match error {
             OpenError::Sqlite(error) => BoardError::of(path)(error),
             OpenError::Io(error) => BoardError::io(path)(error),
+            OpenError::Foreign => BoardError::foreign(path),
         }
     }
 

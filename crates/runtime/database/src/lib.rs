@@ -33,6 +33,8 @@ pub enum OpenError {
     Io(#[from] io::Error),
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
+    #[error("it belongs to another program")]
+    Foreign,
 }
 
 /// Opens the file, or creates it. `wait` is how long another process may keep it locked.
@@ -40,12 +42,31 @@ pub enum OpenError {
 /// # Errors
 /// If it cannot be read and written.
 pub fn open(path: &Path, wait: Duration) -> Result<Connection, OpenError> {
+    open_if(path, wait, |connection| {
+        connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).map(|_| true)
+    })
+}
+
+/// Like `open`, for a path that the user has chosen: a file of another program stays as it is, its mode and journal
+/// included. SQLite looks at it, since any other reader would release the locks of this process when it closes the file.
+///
+/// # Errors
+/// `Foreign` if `is_ours` says no, and as `open`.
+pub fn open_if(
+    path: &Path,
+    wait: Duration,
+    is_ours: impl Fn(&Connection) -> rusqlite::Result<bool>,
+) -> Result<Connection, OpenError> {
     make(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(real(path)?, flags)?;
     connection.busy_timeout(wait)?;
+    if !patient(|| is_ours(&connection))? {
+        return Err(OpenError::Foreign);
+    }
+    make_private(path)?;
     patient(|| connection.pragma_update(None, "journal_mode", "WAL"))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "mmap_size", 0)?;
@@ -68,7 +89,11 @@ fn make(path: &Path) -> io::Result<()> {
         return Err(Errno::ISDIR.into());
     }
     rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK)?;
-    if metadata.permissions().mode() & 0o7777 != PRIVATE {
+    Ok(())
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.permissions().mode() & 0o7777 != PRIVATE {
         fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
     }
     Ok(())

@@ -55,6 +55,7 @@ impl Error {
     pub(crate) fn opening(path: &Path) -> impl Fn(OpenError) -> Error + '_ {
         |error| match error {
             OpenError::Io(error) => Error::io(path)(error),
+            OpenError::Foreign => Error::io(path)(std::io::Error::other(error)),
             OpenError::Sqlite(error) => Error::of(path)(error),
         }
     }

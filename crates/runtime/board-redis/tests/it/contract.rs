@@ -1,6 +1,7 @@
 //! The suite on a real server, and the proof that it notices wrong scripts.
 
 use crate::place::Place;
+use crate::planted::fails;
 use crate::redis_place::{on, redis};
 use crate::redis_server::shared;
 use ostler_board_redis::Scripts;
@@ -131,8 +132,8 @@ fn a_script_that_breaks_a_rule_fails_the_suite() {
         let (_, case) = CASES.iter().find(|(case, _)| case == name).unwrap();
         let scripts = Scripts::default().with(passage, replacement);
         let scripts = scripts.unwrap_or_else(|| panic!("no script contains {passage}"));
-        let place = std::panic::AssertUnwindSafe(on(server.clone(), scripts));
-        let failed = std::panic::catch_unwind(move || case(&place)).is_err();
+        let server = server.clone();
+        let failed = fails(move || case(&on(server, scripts)));
         assert!(failed, "{name} did not notice {replacement:?} instead of {passage}");
     }
     println!("{} cases on Redis, {} planted faults found", CASES.len(), PLANTED.len());

@@ -2,6 +2,7 @@
 
 use crate::memory_board::Fault;
 use crate::place::{Place, memory};
+use crate::planted::fails;
 
 /// Each case becomes a test for each backend. A backend of another crate includes this file and its cases.
 macro_rules! contract {
@@ -56,8 +57,7 @@ const PLANTED: &[(Fault, &str)] = &[
 fn a_board_that_breaks_a_rule_fails_the_suite() {
     for (fault, name) in PLANTED {
         let (_, case) = CASES.iter().find(|(case, _)| case == name).unwrap();
-        let place = std::panic::AssertUnwindSafe(memory(Some(*fault)));
-        let failed = std::panic::catch_unwind(move || case(&place)).is_err();
+        let failed = fails(move || case(&memory(Some(*fault))));
         assert!(failed, "{name} did not notice {fault:?}");
     }
     println!("{} cases, {} planted faults found", CASES.len(), PLANTED.len());

@@ -23,22 +23,35 @@ fn why_not(path: &Path) -> String {
     why
 }
 
+fn made_readable_for_all(path: &Path) -> (Vec<u8>, u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    contents_and_mode(path)
+}
+
+fn contents_and_mode(path: &Path) -> (Vec<u8>, u32) {
+    let mode = std::fs::metadata(path).unwrap().permissions().mode();
+    (std::fs::read(path).unwrap(), mode & 0o7777)
+}
+
 #[test]
 fn a_file_that_cannot_be_used_is_left_alone_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.db");
     std::fs::write(&path, "no database at all, but long enough to have a header".repeat(100))
         .unwrap();
-    let before = std::fs::read(&path).unwrap();
+    let before = made_readable_for_all(&path);
     let why = why_not(&path);
     assert!(why.contains("damaged or no task board") && why.contains("Restore a copy"), "{why}");
-    assert_eq!(std::fs::read(&path).unwrap(), before, "nothing was changed");
+    assert_eq!(contents_and_mode(&path), before, "nothing was changed");
 
     let path = folder.path().join("foreign.db");
-    let wait = std::time::Duration::from_secs(1);
-    let foreign = ostler_database::open(&path, wait).unwrap();
+    let foreign = rusqlite::Connection::open(&path).unwrap();
     foreign.execute_batch("CREATE TABLE photos (name TEXT)").unwrap();
+    drop(foreign);
+    let before = made_readable_for_all(&path);
     assert!(why_not(&path).contains("another program"));
+    assert_eq!(contents_and_mode(&path), before, "also its kind of journal is as it was");
+    let wait = std::time::Duration::from_secs(1);
 
     let path = folder.path().join("newer.db");
     drop(opened(&path).unwrap());

@@ -17,5 +17,6 @@ mod memory_board;
 mod memory_mail;
 mod model;
 mod place;
+mod planted;
 mod processes;
 mod wake_up;

@@ -41,7 +41,7 @@ const WORK: &[Work] = &[
     ),
     work(
         "reading the system",
-        "head -c 4 /etc/passwd >/dev/null && test -r /usr/bin/env && uname -s",
+        "head -c 4 /etc/hosts >/dev/null && test -r /usr/bin/env && uname -s",
         "Linux\n",
     ),
     work("a readable part of the home", "cat $HOME/.tools/version", "content\n"),
