@@ -9,7 +9,7 @@
 
 use ostler_board::{
     Board, BoardFile, Limits, MailId, MailQuery, Mailbox, NewMail, NewTask, Outcome, Priority,
-    Setup, TaskAction, TaskId,
+    Setup, SharedBoard, TaskAction, TaskId,
 };
 use ostler_core::time::{Clock, Timestamp};
 use rustix::fs::{FlockOperation, flock};

@@ -1,6 +1,6 @@
 //! Wakes whoever waits for a change of the board, in this process and in others.
 //!
-//! A ring changes the times of a small file next to the board; inotify tells every process that watches it. A process
+//! On a file, a ring changes the times of a small file next to the board; inotify tells every process that watches it. A process
 //! has one watch and one thread for a board, however many wait for it: instances of inotify are few. Where there is no
 //! inotify, a wait is a poll.
 
@@ -24,10 +24,29 @@ static BELLS: Registry<Bell> = Registry::new();
 
 /// One per board and process.
 pub struct Bell {
-    file: OwnedFd,
     rings: Arc<Rings>,
-    /// Ends the watching thread.
-    end: Option<Arc<OwnedFd>>,
+    rope: Rope,
+}
+
+/// How other processes ring, and hear us.
+enum Rope {
+    File {
+        file: OwnedFd,
+        /// Ends the watching thread.
+        end: Option<Arc<OwnedFd>>,
+    },
+    /// A server tells everybody.
+    Server { _watch: Box<dyn Send + Sync> },
+}
+
+/// Rings for those who wait in this process.
+#[derive(Clone)]
+pub struct Ringer(Arc<Rings>);
+
+impl Ringer {
+    pub fn ring(&self) {
+        self.0.ring();
+    }
 }
 
 #[derive(Default)]
@@ -48,15 +67,23 @@ impl Bell {
         Ok(BELLS.get_or_make(&key, || {
             let rings = Arc::<Rings>::default();
             let end = watch(&key, &rings).ok();
-            Bell { file, rings, end }
+            Bell { rings, rope: Rope::File { file, end } }
         }))
+    }
+
+    /// A bell that is rung by what `watch` starts; its result is dropped together with the bell.
+    pub fn on_a_server(watch: impl FnOnce(Ringer) -> Box<dyn Send + Sync>) -> Bell {
+        let rings = Arc::<Rings>::default();
+        let _watch = watch(Ringer(rings.clone()));
+        Bell { rings, rope: Rope::Server { _watch } }
     }
 
     pub(crate) fn ring(&self) {
         self.rings.ring();
+        let Rope::File { file, .. } = &self.rope else { return };
         let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         // If it fails, others see the change when they next look by themselves.
-        let _ = futimens(&self.file, &Timestamps { last_access: now, last_modification: now });
+        let _ = futimens(file, &Timestamps { last_access: now, last_modification: now });
     }
 
     /// To be taken before looking at the board.
@@ -66,7 +93,10 @@ impl Bell {
 
     /// Waits until something changed after the ticket, and for this long at most. May return early: look at the board.
     pub fn wait(&self, ticket: Ticket, most: Duration) {
-        let longest = if self.end.is_some() { GLANCE } else { POLL };
+        let longest = match &self.rope {
+            Rope::File { end: None, .. } => POLL,
+            Rope::File { .. } | Rope::Server { .. } => GLANCE,
+        };
         let until = Instant::now() + most.min(longest);
         let mut heard = lock(&self.rings.heard);
         while *heard == ticket.0 {
@@ -82,7 +112,7 @@ impl Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        if let Some(end) = &self.end {
+        if let Rope::File { end: Some(end), .. } = &self.rope {
             let _ = rustix::io::write(end.as_ref(), &1_u64.to_ne_bytes());
         }
     }

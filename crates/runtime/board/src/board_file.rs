@@ -4,6 +4,7 @@ use crate::bell::Bell;
 use crate::error::{BoardError, Refusal};
 use crate::group_commit::GroupCommit;
 use crate::limits::Limits;
+use crate::mailbox::SharedBoard;
 use crate::registry::Registry;
 use ostler_core::time::Clock;
 use ostler_database::{beside, open, patient};
@@ -89,11 +90,6 @@ impl BoardFile {
         Ok(file)
     }
 
-    /// Rings whenever something on this board changes, whoever changes it.
-    pub fn bell(&self) -> Arc<Bell> {
-        self.bell.clone()
-    }
-
     pub(crate) fn now(&self) -> u64 {
         self.clock.now().0
     }
@@ -167,6 +163,12 @@ impl BoardFile {
             Err(Abort::Refused(refusal)) => Err(refusal.into()),
             Err(Abort::Sqlite(error)) => Err(failed(error)),
         }
+    }
+}
+
+impl SharedBoard for BoardFile {
+    fn bell(&self) -> Arc<Bell> {
+        self.bell.clone()
     }
 }
 

@@ -16,6 +16,9 @@ pub enum BoardError {
         path.display()
     )]
     TooNew { path: PathBuf, format: i64 },
+    /// The address without its password.
+    #[error("cannot use the task board {address}: {why}. {hint}")]
+    Server { address: String, why: String, hint: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -78,7 +81,8 @@ fn because(reason: Option<&str>) -> String {
 }
 
 impl Refusal {
-    pub(crate) fn of(objection: Objection, id: &str, action: &'static str, fence: u64) -> Refusal {
+    /// What the rules object to, in words.
+    pub fn of(objection: Objection, id: &str, action: &'static str, fence: u64) -> Refusal {
         let id = id.to_owned();
         match objection {
             Objection::Status(status) => Refusal::Status { id, status, action },

@@ -1,4 +1,5 @@
-//! Tasks and mail that several processes share, in one SQLite file.
+//! Tasks and mail that several processes share: what they are, their rules, and a store in one SQLite file. A store in
+//! Redis is the crate `ostler-board-redis`.
 //!
 //! Invariants
 //! - **Every transition is decided by [`rules`] or [`mail_rules`]**: pure functions without I/O and clock. The store reads
@@ -18,6 +19,7 @@
 //!
 //! Deliberately absent: the clock, the place of the file (the caller gives them), and any decision by a model.
 
+pub mod backend;
 mod bell;
 mod board;
 mod board_file;
@@ -37,7 +39,7 @@ mod task_rows;
 mod task_store;
 pub mod touches;
 
-pub use bell::{Bell, Ticket};
+pub use bell::{Bell, Ringer, Ticket};
 pub use board::{Board, Claimed, TaskAction, TaskList, TaskQuery};
 pub use board_file::{BoardFile, Setup};
 pub use error::{BoardError, Refusal};
@@ -46,5 +48,5 @@ pub use mail::{
     AgentChange, Delivery, Lag, Mail, MailId, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
     POSTMASTER,
 };
-pub use mailbox::{Mailbox, receive_new};
+pub use mailbox::{Mailbox, SharedBoard, receive_new};
 pub use task::{Blocker, HistoryEntry, NewTask, Priority, Status, Task, TaskEvent, TaskId};

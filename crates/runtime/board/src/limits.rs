@@ -57,7 +57,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(crate) fn lease(&self, lease: Duration) -> Result<u64, Refusal> {
+    /// The lease in milliseconds.
+    ///
+    /// # Errors
+    /// If it is too short or too long.
+    pub fn lease(&self, lease: Duration) -> Result<u64, Refusal> {
         if lease < self.shortest_lease || lease > self.longest_lease {
             let (least, most) = (self.shortest_lease.as_secs(), self.longest_lease.as_secs());
             return Err(Refusal::Lease { seconds: lease.as_secs(), least, most });
@@ -65,7 +69,9 @@ impl Limits {
         Ok(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn name(&self, what: &'static str, name: &str) -> Result<(), Refusal> {
+    /// # Errors
+    /// If it is empty, too long or not printable.
+    pub fn name(&self, what: &'static str, name: &str) -> Result<(), Refusal> {
         within(what, name, self.name_bytes)?;
         match name.trim().is_empty() || name.chars().any(char::is_control) {
             true => Err(Refusal::Name { what, name: name.escape_debug().to_string() }),
@@ -82,7 +88,7 @@ pub(crate) fn within(what: &'static str, text: &str, most: usize) -> Result<(), 
 }
 
 /// What a worker reports must not be lost because it is long.
-pub(crate) fn clipped(text: &str, most: usize) -> String {
+pub fn clipped(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

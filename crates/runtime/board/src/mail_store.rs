@@ -65,8 +65,11 @@ impl Mailbox for BoardFile {
                 }
                 Outcome::Replied { .. } | Outcome::Handled => MailChange::Acknowledge { token },
             };
+            let was_settled = row.state.status.is_settled();
             apply(tx, &row, &change, &limits, now)?;
             match &outcome {
+                // The same was recorded before.
+                _ if was_settled => Ok(()),
                 Outcome::Replied { text } => reply(tx, &row.mail, text, &limits, now),
                 Outcome::Handled | Outcome::Failed { .. } => Ok(()),
             }
@@ -99,12 +102,18 @@ impl Mailbox for BoardFile {
     }
 }
 
-fn named(name: &str, limits: &Limits) -> Result<(), Refusal> {
+/// # Errors
+/// If it cannot be the name of an agent.
+pub fn named(name: &str, limits: &Limits) -> Result<(), Refusal> {
     limits.name("the name of an agent", name)?;
     if name == POSTMASTER { Err(Refusal::Reserved(name.to_owned())) } else { Ok(()) }
 }
 
-fn check(mail: &NewMail, limits: &Limits) -> Result<(), Refusal> {
+/// What can be said of a mail without looking at the board.
+///
+/// # Errors
+/// If it is refused.
+pub fn check(mail: &NewMail, limits: &Limits) -> Result<(), Refusal> {
     named(&mail.from, limits)?;
     named(&mail.to, limits)?;
     limits.name("the id of a mail", mail.id.as_str())?;

@@ -1,9 +1,12 @@
 //! What mailboxes do, whatever keeps them.
 
+use crate::bell::Bell;
+use crate::board::Board;
 use crate::error::BoardError;
 use crate::mail::{
     AgentChange, Delivery, Lag, Mail, MailId, MailQuery, MailReceipt, NewMail, Outcome,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One handle of the mailboxes of a board. Every backend passes the same suite (`tests/it/mail_cases.rs`).
@@ -25,6 +28,12 @@ pub trait Mailbox: Send {
     fn lag(&mut self, from: &str, to: &str) -> Result<Lag, BoardError>;
 
     fn set_agent(&mut self, name: &str, change: &AgentChange) -> Result<(), BoardError>;
+}
+
+/// A board with its mailboxes, wherever it is kept.
+pub trait SharedBoard: Board + Mailbox {
+    /// Rings whenever something on this board changes, whoever changes it.
+    fn bell(&self) -> Arc<Bell>;
 }
 
 /// The next mail that its reader has not recorded yet. Mail that the reader recorded before it died without settling it

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// One value per file, for as long as somebody uses it.
-pub(crate) struct Registry<T>(Mutex<Option<HashMap<PathBuf, Weak<T>>>>);
+pub struct Registry<T>(Mutex<Option<HashMap<PathBuf, Weak<T>>>>);
 
 impl<T> Registry<T> {
-    pub(crate) const fn new() -> Self {
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
         Registry(Mutex::new(None))
     }
 
-    pub(crate) fn get_or_make(&self, file: &Path, make: impl FnOnce() -> T) -> Arc<T> {
+    pub fn get_or_make(&self, file: &Path, make: impl FnOnce() -> T) -> Arc<T> {
         let mut all = lock(&self.0);
         let all = all.get_or_insert_default();
         if let Some(value) = all.get(file).and_then(Weak::upgrade) {

@@ -24,7 +24,7 @@ pub(crate) fn add(tx: &Transaction<'_>, tasks: &[NewTask], limits: &Limits, now:
     let new: HashSet<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     let mut dependencies = Vec::with_capacity(tasks.len());
     for task in tasks {
-        if new.len() != tasks.len() || exact(tx, task.id.as_str())?.is_some() {
+        if has_twins(tasks) || exact(tx, task.id.as_str())?.is_some() {
             return Err(Refusal::Exists(task.id.to_string()).into());
         }
         dependencies.push(resolved(tx, task, &new)?);
@@ -50,8 +50,22 @@ pub(crate) fn add(tx: &Transaction<'_>, tasks: &[NewTask], limits: &Limits, now:
     Ok(())
 }
 
-/// What can be said of a task without looking at the board.
-pub(crate) fn check(task: &NewTask, limits: &Limits) -> Result<(), Refusal> {
+/// What can be said of tasks that are added together without looking at the board.
+///
+/// # Errors
+/// If they are too many, or one of them is refused.
+pub fn check_batch(tasks: &[NewTask], limits: &Limits) -> Result<(), Refusal> {
+    few("tasks at once", tasks.len(), limits.batch)?;
+    tasks.iter().try_for_each(|task| check(task, limits))
+}
+
+/// Whether two of them have the same id.
+pub fn has_twins(tasks: &[NewTask]) -> bool {
+    let ids: HashSet<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    ids.len() != tasks.len()
+}
+
+fn check(task: &NewTask, limits: &Limits) -> Result<(), Refusal> {
     if !is_id(task.id.as_str()) {
         return Err(Refusal::Id(task.id.as_str().escape_debug().to_string()));
     }
@@ -68,7 +82,7 @@ pub(crate) fn check(task: &NewTask, limits: &Limits) -> Result<(), Refusal> {
     Touches::parse(&task.touches).map(drop).map_err(Refusal::Glob)
 }
 
-pub(crate) fn few(what: &'static str, count: usize, most: usize) -> Result<(), Refusal> {
+fn few(what: &'static str, count: usize, most: usize) -> Result<(), Refusal> {
     match count > most {
         true => Err(Refusal::TooMany { what, count: count as u64, most: most as u64 }),
         false => Ok(()),

@@ -7,7 +7,7 @@ use crate::limits::clipped;
 use crate::rules::Change;
 use crate::task::{NewTask, Status, Task, TaskId};
 use crate::task_changes::{
-    add, apply, check, check_claimable, claim, expire, few, is_any_pending, lapsed, next,
+    add, apply, check_batch, check_claimable, claim, expire, is_any_pending, lapsed, next,
 };
 use crate::task_rows::{Detail, find, status_number, task};
 use rusqlite::{Transaction, params_from_iter};
@@ -16,8 +16,7 @@ use std::time::Duration;
 impl Board for BoardFile {
     fn add(&mut self, tasks: &[NewTask]) -> Result<Vec<TaskId>, BoardError> {
         let (limits, now) = (self.limits.clone(), self.now());
-        few("tasks at once", tasks.len(), limits.batch)?;
-        tasks.iter().try_for_each(|task| check(task, &limits))?;
+        check_batch(tasks, &limits)?;
         let ids = tasks.iter().map(|task| task.id.clone()).collect();
         let tasks = tasks.to_vec();
         self.change(Durability::Synced, move |tx| add(tx, &tasks, &limits, now))?;

@@ -54,6 +54,22 @@ impl Touches {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// For a comparison elsewhere: a list of paths, each a list of segments. A segment is 0 for `**`, or a list of pieces:
+    /// 0 for any characters, 1 for any one character, or the number of a character.
+    pub fn to_json(&self) -> String {
+        let list = |parts: Vec<String>| format!("[{}]", parts.join(","));
+        let piece = |piece: &Piece| match piece {
+            Piece::Run => "0".to_owned(),
+            Piece::One => "1".to_owned(),
+            Piece::Is(letter) => u32::from(*letter).to_string(),
+        };
+        let segment = |segment: &Segment| match segment {
+            Segment::Any => "0".to_owned(),
+            Segment::Name(pieces) => list(pieces.iter().map(piece).collect()),
+        };
+        list(self.0.iter().map(|path| list(path.iter().map(segment).collect())).collect())
+    }
 }
 
 fn check(glob: &str) -> Result<(), String> {

@@ -111,6 +111,12 @@ pub fn the_reply_acknowledges(place: &Place) {
     assert_eq!(answer.mail.from, "eve");
     mailbox.settle(&answer, &Outcome::Handled).unwrap();
     assert_eq!(receive(&mut *mailbox, "ann"), None, "one reply");
+    // What was settled without a reply gets none later.
+    send(&mut *mailbox, "ann", "eve", "for your information");
+    let delivery = receive(&mut *mailbox, "eve").unwrap();
+    mailbox.settle(&delivery, &Outcome::Handled).unwrap();
+    mailbox.settle(&delivery, &reply).unwrap();
+    assert_eq!(receive(&mut *mailbox, "ann"), None, "the first outcome counts");
 }
 
 pub fn an_old_delivery_cannot_settle(place: &Place) {

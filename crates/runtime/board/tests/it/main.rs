@@ -1,6 +1,10 @@
 //! One suite for every backend (`contract.rs`), and what concerns the SQLite file and whole processes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[macro_use]
+mod cases;
+
+mod actions;
 mod board_cases;
 mod child;
 mod contract;

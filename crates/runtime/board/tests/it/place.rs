@@ -22,7 +22,7 @@ impl Clock for HandClock {
     }
 }
 
-type Opening = Box<dyn Fn(Limits) -> Box<dyn Store> + Sync>;
+pub type Opening = Box<dyn Fn(Limits) -> Box<dyn Store> + Sync>;
 
 /// Everything a case needs to know of a backend.
 pub struct Place {
@@ -32,6 +32,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// With a clock that the backend is to use.
+    pub fn of(opening: impl FnOnce(Arc<HandClock>) -> Opening) -> Place {
+        let clock = clock();
+        Place { open: opening(clock.clone()), clock, _folder: None }
+    }
+
     pub fn open(&self) -> Box<dyn Store> {
         self.open_with(Limits::default())
     }
@@ -69,12 +75,12 @@ pub fn sqlite() -> Place {
 
 /// The simplest thing that keeps the rules, or breaks one of them on purpose.
 pub fn memory(fault: Option<Fault>) -> Place {
-    let (clock, world) = (clock(), Arc::new(Mutex::new(World::default())));
-    let hand = clock.clone();
-    let open: Opening = Box::new(move |limits| {
-        Box::new(MemoryBoard { world: world.clone(), clock: hand.clone(), limits, fault })
-    });
-    Place { clock, open, _folder: None }
+    let world = Arc::new(Mutex::new(World::default()));
+    Place::of(|clock| {
+        Box::new(move |limits| {
+            Box::new(MemoryBoard { world: world.clone(), clock: clock.clone(), limits, fault })
+        })
+    })
 }
 
 /// A new mail with an id that no other has, in any process.

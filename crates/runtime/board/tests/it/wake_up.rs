@@ -2,7 +2,7 @@
 
 use crate::child::{self, FileClock};
 use crate::place::{mail, open_file};
-use ostler_board::{MailQuery, Mailbox};
+use ostler_board::{MailQuery, Mailbox, SharedBoard};
 use std::time::Duration;
 
 /// Longer than any test may take: what is not woken hangs.
