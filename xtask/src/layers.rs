@@ -16,6 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-config", &["ostler-skills"]),
     ("ostler-hooks", &["ostler-exec"]),
     ("ostler-board", &["ostler-database"]),
+    ("ostler-board-redis", &["ostler-board", "ostler-database"]),
     ("ostler-ledger", &["ostler-database"]),
     ("ostler-memory", &["ostler-database"]),
     ("ostler-profile", &["ostler"]),

@@ -45,8 +45,7 @@ impl Address {
             }
         }
         let tcp = address.info.tcp_settings().clone().set_nodelay(true);
-        let settings = address.info.redis_settings().clone().set_skip_set_lib_name();
-        address.info = address.info.set_tcp_settings(tcp).set_redis_settings(settings);
+        address.info = address.info.set_tcp_settings(tcp);
         Ok(address)
     }
 

@@ -28,11 +28,6 @@ pub(crate) enum Remedy {
 pub(crate) fn remedy(error: &RedisError) -> Remedy {
     match error.kind() {
         ErrorKind::Io | ErrorKind::Parse => Remedy::Reconnect,
-        // Its reply to AUTH or SELECT.
-        ErrorKind::AuthenticationFailed => match code(error) {
-            "LOADING" => Remedy::Wait,
-            _ => Remedy::GiveUp,
-        },
         ErrorKind::Server(ServerErrorKind::NoScript) => Remedy::LoadScript,
         ErrorKind::Server(kind @ (ServerErrorKind::Moved | ServerErrorKind::Ask)) => {
             let node = error.redirect_node().and_then(|(node, _)| node.rsplit_once(':'));
@@ -55,10 +50,7 @@ pub(crate) fn remedy(error: &RedisError) -> Remedy {
 
 /// The first word of the server's answer.
 fn code(error: &RedisError) -> &str {
-    const CODES: [&str; 4] = ["WRONGPASS", "NOAUTH", "LOADING", "NOPERM"];
-    let detail = error.detail().unwrap_or_default();
-    let named = CODES.iter().copied().find(|code| detail.contains(code));
-    named.or_else(|| error.code()).unwrap_or_default()
+    error.code().unwrap_or_default()
 }
 
 /// Why, and what to do.
@@ -109,12 +101,12 @@ fn unknown(error: &RedisError, patience: Duration) -> (String, &'static str) {
         let why = format!("the server did not answer within {} s", patience.as_secs().max(1));
         return (why, RUNNING);
     }
-    if error.kind() == ErrorKind::AuthenticationFailed {
-        return ("the server refused the log-in".to_owned(), "Check user, password and database");
-    }
     let hint = if error.is_io_error() { RUNNING } else { "Check the server" };
     // One line, without the position inside our script.
-    let text = error.to_string();
+    let text = match error.detail() {
+        Some(detail) if error.code().is_some() => detail.to_owned(),
+        _ => error.to_string(),
+    };
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split(" script: ").next().unwrap_or_default();
     (line.chars().take(200).collect(), hint)

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::failure::{Remedy, explain, remedy};
 use crate::script::Program;
 use ostler_board::BoardError;
-use redis::{Connection, ConnectionInfo, RedisError, Value, cmd};
+use redis::{Connection, ConnectionInfo, RedisConnectionInfo, RedisError, Value, cmd};
 use std::time::{Duration, Instant};
 
 /// How long a connection and one answer may take. Longer than any script of ours runs.
@@ -52,6 +52,7 @@ impl Server {
         let begin = Instant::now();
         let (mut pause, mut moves, mut is_repeated) = (FIRST_PAUSE, 0, false);
         loop {
+            let was_connected = self.connection.is_some();
             let error = match self.send(request, is_repeated) {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
@@ -84,6 +85,10 @@ impl Server {
                 Remedy::Reconnect => {
                     is_repeated = true;
                     (self.connection, self.node) = (None, None);
+                    // A connection that broke says little of the server.
+                    if was_connected {
+                        continue;
+                    }
                 }
                 Remedy::Wait => {}
                 _ => return Err(self.failed(&error)),
@@ -157,9 +162,22 @@ fn run(
 }
 
 pub(crate) fn connect(info: &ConnectionInfo) -> Result<Connection, RedisError> {
-    let client = redis::Client::open(info.clone())?;
-    let connection = client.get_connection_with_timeout(CONNECT)?;
+    // Logging in happens here, because the client would hide why the server refuses it.
+    let settings = info.redis_settings();
+    let plain = RedisConnectionInfo::default().set_skip_set_lib_name();
+    let client = redis::Client::open(info.clone().set_redis_settings(plain))?;
+    let mut connection = client.get_connection_with_timeout(CONNECT)?;
     connection.set_read_timeout(Some(ANSWER))?;
     connection.set_write_timeout(Some(ANSWER))?;
+    if let Some(password) = settings.password() {
+        let mut login = cmd("AUTH");
+        if let Some(user) = settings.username() {
+            login.arg(user);
+        }
+        login.arg(password).exec(&mut connection)?;
+    }
+    if settings.db() != 0 {
+        cmd("SELECT").arg(settings.db()).exec(&mut connection)?;
+    }
     Ok(connection)
 }

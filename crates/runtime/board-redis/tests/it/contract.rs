@@ -7,7 +7,7 @@ use ostler_board_redis::Scripts;
 
 macro_rules! on_redis {
     ($($file:ident::$case:ident),* $(,)?) => {
-        const CASES: &[(&str, fn(&Place))] = &[$((stringify!($case), crate::$file::$case)),*];
+        pub const CASES: &[(&str, fn(&Place))] = &[$((stringify!($case), crate::$file::$case)),*];
         mod on_redis {
             $(#[test] fn $case() {
                 if let Some(place) = crate::redis_place::redis() {

@@ -23,7 +23,14 @@ mod memory_mail;
 #[path = "../../../board/tests/it/place.rs"]
 mod place;
 
+#[path = "../../../board/tests/it/child.rs"]
+mod child;
+
+mod broken_line;
+mod cluster;
 mod contract;
 mod model;
+mod outages;
 mod redis_place;
 mod redis_server;
+mod refusals;

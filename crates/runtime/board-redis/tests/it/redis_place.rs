@@ -22,6 +22,12 @@ pub fn open(url: &str, board: &str) -> RedisBoard {
     RedisBoard::open(&Address::parse(url, board).unwrap(), setup()).unwrap()
 }
 
+impl RedisServer {
+    pub fn connection(&self) -> redis::Connection {
+        redis::Client::open(self.url()).unwrap().get_connection().unwrap()
+    }
+}
+
 /// An empty board on this server.
 pub fn on(server: Arc<RedisServer>, scripts: Scripts) -> Place {
     let address = Address::parse(&server.url(), &fresh_name("board")).unwrap();

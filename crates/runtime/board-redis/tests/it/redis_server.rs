@@ -1,10 +1,11 @@
-//! A real server on a free port, with its files in a temporary directory. It is killed when it is dropped, also by a
-//! panic, and by the kernel when this process dies.
+//! A real server on a free port, with its files in a temporary directory. It is killed when it is dropped, also after a
+//! panic.
+//!
+//! The tests of the program use it, too, but not all of it.
+#![allow(dead_code)]
 
-use redis::{Connection, Value, cmd};
-use rustix::process::{Pid, Signal, kill_process};
-use std::net::TcpListener;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -15,7 +16,7 @@ pub struct RedisServer {
     options: Vec<String>,
 }
 
-/// None, and a line that the test scripts show, if there is no server on this machine.
+/// If not, a line says so, which `scripts/test` shows at the end.
 pub fn is_installed() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| {
@@ -53,10 +54,6 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    pub fn connection(&self) -> Connection {
-        redis::Client::open(self.url()).unwrap().get_connection().unwrap()
-    }
-
     /// As if the machine had lost its power: nothing is saved at the end.
     pub fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,12 +66,6 @@ impl RedisServer {
         let child = launch(&self.folder, self.port, &self.options).expect("the port is still ours");
         *self.child.lock().unwrap() = child;
     }
-
-    /// Stops it without ending it, or lets it go on.
-    pub fn signal(&self, signal: Signal) {
-        let id = self.child.lock().unwrap().id();
-        kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap(), signal).unwrap();
-    }
 }
 
 impl Drop for RedisServer {
@@ -83,7 +74,7 @@ impl Drop for RedisServer {
     }
 }
 
-/// Starts it through a shell that kills it as soon as its input ends: so it never outlives this process.
+/// None if the port was taken.
 fn launch(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Option<Child> {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
@@ -94,17 +85,22 @@ fn launch(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Option<C
         if child.try_wait().unwrap().is_some() {
             return None;
         }
-        let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
-        if let Ok(mut connection) = client.get_connection() {
-            // A server with a password answers, too, that it wants it.
-            match cmd("PING").query::<Value>(&mut connection) {
-                Ok(_) => return Some(child),
-                Err(error) if error.code() == Some("NOAUTH") => return Some(child),
-                Err(_) => {}
-            }
+        if is_ready(port) {
+            return Some(child);
         }
         std::thread::yield_now();
     }
+}
+
+/// A server with a password is ready, too, when it asks for it.
+fn is_ready(port: u16) -> bool {
+    let answer = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).map(|_| line)
+    };
+    answer().is_ok_and(|line: String| line.starts_with("+PONG") || line.starts_with("-NOAUTH"))
 }
 
 /// One server for all tests that need nothing special; each has boards of its own. Lives as long as somebody uses it.

@@ -267,6 +267,10 @@ pub fn strange_names_do_not_mix(place: &Place) {
         assert_eq!(texts(&mut *mailbox, name), [name]);
         assert_eq!(mailbox.lag("x:y", name).unwrap().behind, 1);
     }
+    for name in names {
+        assert_eq!(handle(&mut *mailbox, name), name);
+        assert_eq!(receive(&mut *mailbox, name), None);
+    }
     for bad in ["", " ", POSTMASTER] {
         assert!(mailbox.send(&mail("ann", bad, "x")).is_err());
         assert!(mailbox.send(&mail(bad, "ann", "x")).is_err());
