@@ -2,6 +2,7 @@
 
 use crate::system::SystemClock;
 use ostler_board::{BoardError, BoardFile, Limits, Setup};
+use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,4 +30,15 @@ pub fn open_project_board(home: &Path, project: &Path) -> Result<BoardFile, Boar
 pub fn open_board(path: &Path) -> Result<BoardFile, BoardError> {
     let setup = Setup { clock: Arc::new(SystemClock), limits: Limits::default() };
     BoardFile::open(path, setup)
+}
+
+/// Opens the board at this address: `redis://…` or `rediss://…`. Unless the address has a name for the board, it is that of
+/// the project's directory, so that every clone of a project has the same one.
+///
+/// # Errors
+/// If the server cannot be used.
+pub fn open_board_on_server(url: &str, project: &Path) -> Result<RedisBoard, BoardError> {
+    let name = project.file_name().map(|name| name.to_string_lossy().into_owned());
+    let address = Address::parse(url, name.as_deref().unwrap_or("default"))?;
+    RedisBoard::open(&address, RedisSetup::new(crate::new_uuid()))
 }

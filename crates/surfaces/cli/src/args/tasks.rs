@@ -14,7 +14,8 @@ pub struct TasksArgs {
 /// Which board, and how to print.
 #[derive(Debug, clap::Args)]
 pub struct BoardArgs {
-    /// Use the board in this file [default: the project's board]
+    /// Use the board in this file or on this Redis server; `redis` is REDIS_URL or redis://localhost:6379 [default:
+    /// OSTLER_BOARD, or the project's board]
     #[arg(long, global = true, value_name = "PATH|URL")]
     pub board: Option<String>,
     /// Print one JSON object

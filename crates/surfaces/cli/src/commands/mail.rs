@@ -6,7 +6,7 @@ use crate::args::mail::{MailArgs, MailCommand, SendArgs};
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::board::{BoardFile, Mail, MailId, MailQuery, MailStatus, Mailbox, NewMail};
+use ostler::board::{Mail, MailId, MailQuery, MailStatus, NewMail, SharedBoard};
 use ostler_profile::Environment;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub fn run(environment: &Environment, args: &MailArgs) -> Result<Code> {
     let mut board = open(environment, &args.board)?;
     let json = args.board.json;
     match &args.command {
-        MailCommand::Send(args) => send(&mut board, args, json),
+        MailCommand::Send(args) => send(&mut *board, args, json),
         MailCommand::List(args) => {
             let query = MailQuery {
                 from: args.from.clone(),
@@ -35,7 +35,7 @@ pub fn run(environment: &Environment, args: &MailArgs) -> Result<Code> {
     }
 }
 
-fn send(board: &mut BoardFile, args: &SendArgs, as_json: bool) -> Result<Code> {
+fn send(board: &mut dyn SharedBoard, args: &SendArgs, as_json: bool) -> Result<Code> {
     let id = MailId::from_uuid(&ostler::new_uuid());
     let mail = NewMail {
         in_reply_to: args.in_reply_to.clone().map(MailId),

@@ -50,7 +50,7 @@ fn mail_that_cannot_be_sent_is_one_line() {
         (&["send", "--to", "ostler", "x"][..], "a name that Ostler uses itself"),
         (&["send", "--to", " ", "x"], "the name of an agent is empty"),
         (&["send", "--to", &long, "x"], "the name of an agent has"),
-        (&["list", "--board", "redis"], "not built in yet"),
+        (&["list", "--board", "redis://127.0.0.1:1"], "nothing listens there"),
     ] {
         let ran = world.run(&[&["mail"], args].concat());
         assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");

@@ -41,6 +41,9 @@ mod permissions;
 mod plan;
 mod prefix;
 mod providers;
+mod redis_boards;
+#[path = "../../../../runtime/board-redis/tests/it/redis_server.rs"]
+mod redis_server;
 mod repl;
 mod resume_alone;
 mod sandbox;

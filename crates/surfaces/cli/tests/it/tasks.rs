@@ -151,9 +151,9 @@ fn the_board_is_the_projects_or_the_one_that_is_named() {
     let before = world.run(&["tasks", "--board", "mine.db", "list"]);
     assert_eq!(before.stdout, "No tasks.\n");
     for (board, why) in [
-        ("redis://me:secret@host/1", "not built in yet"),
-        ("rediss://host", "not built in yet"),
-        ("redis", "not built in yet"),
+        ("redis://me:secret@127.0.0.1:1/1", "nothing listens there (connection refused)"),
+        ("rediss://:secret@127.0.0.1:1", "nothing listens there (connection refused)"),
+        ("redis://:secret@", "it cannot be read. Write redis://"),
         ("postgres://me:secret@host", "name a file"),
         ("no/such/directory/x.db", "Create its directory"),
     ] {

@@ -5,7 +5,7 @@ use crate::args::tasks::GraphFormat;
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::board::{Board, BoardFile, Status, Task, TaskQuery};
+use ostler::board::{SharedBoard, Status, Task, TaskQuery};
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const MOST_TASKS: usize = 2_000;
 /// Characters of a title in a picture.
 const TITLE: usize = 28;
 
-pub fn run(board: &mut BoardFile, format: GraphFormat, as_json: bool) -> Result<Code> {
+pub fn run(board: &mut dyn SharedBoard, format: GraphFormat, as_json: bool) -> Result<Code> {
     let found = board.list(&TaskQuery { statuses: Vec::new(), limit: MOST_TASKS })?;
     let left_out = found.total - found.tasks.len() as u64;
     if left_out > 0 {

@@ -7,9 +7,7 @@ mod text;
 use crate::args::tasks::{AddArgs, BoardArgs, ClaimArgs, ListArgs, TasksArgs, TasksCommand};
 use crate::exit::{Code, warn};
 use anyhow::{Result, bail};
-use ostler::board::{
-    Board, BoardFile, NewTask, Status, Task, TaskAction, TaskId, TaskList, TaskQuery,
-};
+use ostler::board::{NewTask, SharedBoard, Status, Task, TaskAction, TaskId, TaskList, TaskQuery};
 use ostler_profile::{Environment, Flags, find_places};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
@@ -27,12 +25,12 @@ pub fn run(environment: &Environment, args: &TasksArgs) -> Result<Code> {
     let mut board = open(environment, &args.board)?;
     let json = args.board.json;
     let (id, action, word) = match &args.command {
-        TasksCommand::Add(args) => return add(&mut board, args, json),
-        TasksCommand::List(args) => return list(&mut board, args, json),
+        TasksCommand::Add(args) => return add(&mut *board, args, json),
+        TasksCommand::List(args) => return list(&mut *board, args, json),
         TasksCommand::Show(args) => return shown(&board.show(&args.id)?, json),
-        TasksCommand::Next => return next(&mut board, json),
-        TasksCommand::Claim(args) => return claim(&mut board, args, json),
-        TasksCommand::Graph(args) => return graph::run(&mut board, args.format, json),
+        TasksCommand::Next => return next(&mut *board, json),
+        TasksCommand::Claim(args) => return claim(&mut *board, args, json),
+        TasksCommand::Graph(args) => return graph::run(&mut *board, args.format, json),
         TasksCommand::Renew(args) => {
             let lease = Duration::from_secs(args.lease);
             (&args.id, TaskAction::Renew { fence: args.fence, lease }, "Renewed")
@@ -54,23 +52,32 @@ pub fn run(environment: &Environment, args: &TasksArgs) -> Result<Code> {
     say(json.then(|| as_json(&task)), &text::headline(word, &task))
 }
 
-/// The board that the flags name, or the project's.
-pub fn open(environment: &Environment, args: &BoardArgs) -> Result<BoardFile> {
-    let Some(name) = &args.board else {
-        let places = find_places(environment, &Flags::default())?;
-        return Ok(ostler::open_project_board(&places.ostler_home, &places.project)?);
+/// The board that the flags or the environment name, or the project's. There is no fallback: whoever names a board means
+/// that one.
+pub fn open(environment: &Environment, args: &BoardArgs) -> Result<Box<dyn SharedBoard>> {
+    let places = || find_places(environment, &Flags::default());
+    let Some(name) = args.board.clone().or_else(|| environment.text("OSTLER_BOARD")) else {
+        let places = places()?;
+        return Ok(Box::new(ostler::open_project_board(&places.ostler_home, &places.project)?));
+    };
+    let url = match name.as_str() {
+        // Other programs use this variable, too: by itself it means nothing.
+        "redis" => environment.text("REDIS_URL").unwrap_or_else(|| LOCAL_REDIS.to_owned()),
+        _ => name,
     };
     // The address may contain a password, so it is not repeated.
-    match name.split_once("://") {
-        Some(("redis" | "rediss", _)) => bail!("{NO_REDIS}"),
-        None if name == "redis" => bail!("{NO_REDIS}"),
-        Some(_) => bail!("cannot use this address as a task board; name a file: --board PATH"),
-        None => Ok(ostler::open_board(Path::new(name))?),
+    match url.split_once("://") {
+        Some(("redis" | "rediss", _)) => {
+            Ok(Box::new(ostler::open_board_on_server(&url, &places()?.project)?))
+        }
+        Some(_) => bail!(
+            "cannot use this address as a task board; name a file (--board PATH) or a Redis server (--board redis://HOST)"
+        ),
+        None => Ok(Box::new(ostler::open_board(Path::new(&url))?)),
     }
 }
 
-const NO_REDIS: &str =
-    "boards in Redis are not built in yet; name a file (--board PATH), or leave out --board";
+const LOCAL_REDIS: &str = "redis://localhost:6379";
 
 /// One answer: the object, or the line for people.
 pub fn say(json: Option<Value>, line: &str) -> Result<Code> {
@@ -90,7 +97,7 @@ fn shown(task: &Task, json: bool) -> Result<Code> {
     say(json.then(|| as_json(task)), &text::whole(task).join("\n"))
 }
 
-fn add(board: &mut BoardFile, args: &AddArgs, json: bool) -> Result<Code> {
+fn add(board: &mut dyn SharedBoard, args: &AddArgs, json: bool) -> Result<Code> {
     let id = TaskId::from_uuid(&ostler::new_uuid());
     let task = NewTask {
         description: args.description.clone(),
@@ -104,14 +111,14 @@ fn add(board: &mut BoardFile, args: &AddArgs, json: bool) -> Result<Code> {
     say(json.then(|| as_json(&task)), &text::headline("Added", &task))
 }
 
-fn next(board: &mut BoardFile, json: bool) -> Result<Code> {
+fn next(board: &mut dyn SharedBoard, json: bool) -> Result<Code> {
     match board.next()? {
         Some(task) => shown(&task, json),
         None => nothing(board),
     }
 }
 
-fn claim(board: &mut BoardFile, args: &ClaimArgs, json: bool) -> Result<Code> {
+fn claim(board: &mut dyn SharedBoard, args: &ClaimArgs, json: bool) -> Result<Code> {
     let lease = Duration::from_secs(args.lease);
     let Some(claimed) = board.claim(args.id.as_deref(), &args.worker, lease)? else {
         return nothing(board);
@@ -124,7 +131,7 @@ fn claim(board: &mut BoardFile, args: &ClaimArgs, json: bool) -> Result<Code> {
     say(json.then_some(value), &line)
 }
 
-fn nothing(board: &mut BoardFile) -> Result<Code> {
+fn nothing(board: &mut dyn SharedBoard) -> Result<Code> {
     let mut count = |status| {
         let query = TaskQuery { statuses: vec![status], limit: 0 };
         board.list(&query).map(|list| list.total)
@@ -138,7 +145,7 @@ fn nothing(board: &mut BoardFile) -> Result<Code> {
     Ok(NOTHING)
 }
 
-fn list(board: &mut BoardFile, args: &ListArgs, json: bool) -> Result<Code> {
+fn list(board: &mut dyn SharedBoard, args: &ListArgs, json: bool) -> Result<Code> {
     let statuses = args.status.iter().map(|name| (*name).into()).collect();
     let query = TaskQuery { statuses, limit: args.limit };
     let bell = board.bell();
