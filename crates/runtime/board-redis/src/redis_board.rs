@@ -93,12 +93,18 @@ impl RedisBoard {
         self.requests += 1;
         let now = self.setup.clock.as_ref().map(|clock| clock.now().0.to_string());
         let Limits { losses, history, tasks, unread, archive, deliveries, .. } = self.limits();
-        let limits = format!("{losses} {history} {tasks} {unread} {archive} {deliveries}");
+        let numbers = [
+            u64::from(*losses),
+            u64::from(*history),
+            *tasks,
+            *unread,
+            *archive,
+            u64::from(*deliveries),
+        ];
         let number = self.requests.to_string();
         let head =
             vec![self.epoch.clone(), now.unwrap_or_default(), self.setup.client.clone(), number];
-        let mut tail = vec![limits];
-        tail.extend(words);
+        let tail = numbers.iter().map(ToString::to_string).chain(words).collect();
         let request = Request { program, key: &self.key, head, tail };
         let value = self.server.perform(&request, false)?;
         match self.readable(Reply::verdict(value))? {

@@ -1,6 +1,7 @@
 //! The scripts that the server runs.
 
 use redis::Script;
+use std::sync::Arc;
 
 const COMMON: &str = include_str!("lua/common.lua");
 const TASKS: &str = include_str!("lua/tasks.lua");
@@ -8,24 +9,24 @@ const MAIL: &str = include_str!("lua/mail.lua");
 const OPEN: &str = include_str!("lua/open.lua");
 
 /// One program for the server, known by its hash.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) code: String,
     pub(crate) hash: String,
 }
 
 impl Program {
-    fn new(code: String) -> Self {
+    fn new(code: String) -> Arc<Self> {
         let hash = Script::new(&code).get_hash().to_owned();
-        Program { code, hash }
+        Arc::new(Program { code, hash })
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Scripts {
-    pub(crate) open: Program,
-    pub(crate) tasks: Program,
-    pub(crate) mail: Program,
+    pub(crate) open: Arc<Program>,
+    pub(crate) tasks: Arc<Program>,
+    pub(crate) mail: Arc<Program>,
 }
 
 impl Scripts {
@@ -33,7 +34,8 @@ impl Scripts {
     ///
     /// None if there is no such passage.
     pub fn with(&self, passage: &str, replacement: &str) -> Option<Scripts> {
-        let replaced = |program: &Program| Program::new(program.code.replace(passage, replacement));
+        let replaced =
+            |program: &Arc<Program>| Program::new(program.code.replace(passage, replacement));
         let is_there = [&self.tasks, &self.mail].iter().any(|one| one.code.contains(passage));
         is_there.then(|| Scripts {
             open: self.open.clone(),

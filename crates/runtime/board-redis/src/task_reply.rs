@@ -25,9 +25,7 @@ pub(crate) fn task(reply: &mut Reply, detail: Detail) -> Read<Task> {
     if detail == Detail::Whole {
         let added = HistoryEntry { at_ms: task.created_ms, event: TaskEvent::Added };
         task.history.push(added);
-        // An event of a newer version is left out.
-        let known = reply.texts()?.into_iter().filter_map(|text| serde_json::from_str(&text).ok());
-        task.history.extend(known);
+        task.history.extend(reply.texts()?.iter().filter_map(|entry| history_entry(entry)));
     }
     Ok(task)
 }
@@ -62,4 +60,22 @@ fn blocker(reply: &mut Reply) -> Read<Blocker> {
     let (id, status) = (TaskId(reply.text()?), reply.status()?);
     let reason = reply.optional()?.filter(|_| is_stuck(status));
     Ok(Blocker { id, status, reason })
+}
+
+/// Time, event, fence, and a text after `=` if there is one. An event of a newer version is left out.
+fn history_entry(entry: &str) -> Option<HistoryEntry> {
+    let mut words = entry.splitn(4, ' ');
+    let (at, name, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+    let text = words.next().and_then(|text| text.strip_prefix('=')).map(str::to_owned);
+    let event = match (name, text) {
+        ("claimed", Some(worker)) => TaskEvent::Claimed { worker, fence },
+        ("finished", _) => TaskEvent::Finished { fence },
+        ("failed", Some(error)) => TaskEvent::Failed { fence, error },
+        ("lease_expired", Some(worker)) => TaskEvent::LeaseExpired { worker, fence },
+        ("parked", Some(reason)) => TaskEvent::Parked { reason },
+        ("retried", _) => TaskEvent::Retried,
+        ("cancelled", reason) => TaskEvent::Cancelled { reason },
+        _ => return None,
+    };
+    Some(HistoryEntry { at_ms: at.parse().ok()?, event })
 }

@@ -2,7 +2,7 @@
 -- both, answer by answer.
 --
 -- KEYS[1] is the prefix of all keys of the board; they are in one hash slot.
--- ARGV: epoch, time (empty: the server's), client, number of the request, '1' if it is repeated, limits, action, and
+-- ARGV: epoch, time (empty: the server's), client, number of the request, '1' if it is repeated, six limits, action, and
 -- then what the action needs.
 -- Answers: {'ok', ...}, {'no', reason, ...}, or {'gone'} if this is not the board that the client opened.
 
@@ -19,15 +19,9 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local limits = {}
-do
-  local names = {'losses', 'history', 'tasks', 'unread', 'archive', 'deliveries'}
-  local at = 0
-  for number in string.gmatch(ARGV[6], '%d+') do
-    at = at + 1
-    limits[names[at]] = tonumber(number)
-  end
-end
+local MOST_LOSSES, MOST_HISTORY, MOST_TASKS = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local MOST_UNREAD, MOST_ARCHIVED, MOST_DELIVERIES = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local ACTION = ARGV[12]
 
 -- Tasks or mail whose lease has ended, in one call: the server does nothing else meanwhile.
 local MOST_EXPIRED = 1000

@@ -68,7 +68,7 @@ local function archive(mail)
   call('ZREM', pair(mail.from, mail.to), mail.id)
   local place = count('archived', 1)
   call('ZADD', ARCHIVE, place, mail.id)
-  local last = place - limits.archive
+  local last = place - MOST_ARCHIVED
   if last > 0 then
     for _, id in ipairs(call('ZRANGEBYSCORE', ARCHIVE, '-inf', last)) do
       call('DEL', key_of(id))
@@ -90,7 +90,7 @@ local function notify(mail, why)
   end
   for number, reader in ipairs(readers) do
     local id = mail.id .. '-bounce-' .. (number - 1)
-    local is_silent = is_finished(reader) or call('XLEN', box(reader)) >= limits.unread or reader == mail.to
+    local is_silent = is_finished(reader) or call('XLEN', box(reader)) >= MOST_UNREAD or reader == mail.to
     if not is_silent and call('EXISTS', key_of(id)) == 0 then
       local text = 'Mail ' .. mail.id .. ' from ' .. mail.from .. ' to ' .. mail.to .. ' was not read: ' .. why .. '.'
       insert({id = id, from = POSTMASTER, to = reader, in_reply_to = mail.id, text = text})
@@ -116,7 +116,7 @@ end
 
 -- Back into the mailbox, or given up.
 local function fail(mail, why)
-  if mail.deliveries >= limits.deliveries then
+  if mail.deliveries >= MOST_DELIVERIES then
     settle(mail, DEAD, 'given up after ' .. mail.deliveries .. ' deliveries: ' .. why)
     return
   end
@@ -143,10 +143,10 @@ local function post(mail, most_unread)
   end
   local new = insert(mail)
   if is_finished(mail.to) then
-    local most = limits.unread
-    limits.unread = most_unread
+    local most = MOST_UNREAD
+    MOST_UNREAD = most_unread
     bounce(new)
-    limits.unread = most
+    MOST_UNREAD = most
   end
   return new
 end
@@ -167,7 +167,7 @@ function action.send(id, from, to, is_reply, in_reply_to, text)
     return {'no', 'mail_exists', id}
   elseif not known[1] then
     local mail = {id = id, from = from, to = to, text = text, in_reply_to = is_reply == '1' and in_reply_to}
-    if not post(mail, limits.unread) then
+    if not post(mail, MOST_UNREAD) then
       return {'no', 'full', to, call('XLEN', box(to))}
     end
     ring()
@@ -333,4 +333,4 @@ function action.peek(from, to, with_archive, after, size)
   return {'ok', #some == 1000 and after or '', mails}
 end
 
-return action[ARGV[7]](unpack(ARGV, 8))
+return action[ACTION](unpack(ARGV, 13))

@@ -31,13 +31,14 @@ local function set_ready(task)
   call('ZADD', READY, task.priority * RANK + task.seq, ready_member(task))
 end
 
-local function record(id, event, at)
-  event.at_ms = at
+-- An entry of the history: time, event, fence, and a text after '=' if there is one.
+local function record(id, event, fence, text, at)
   local key = HISTORY .. id
-  local length = call('RPUSH', key, cjson.encode(event))
+  local entry = at .. ' ' .. event .. ' ' .. fence .. (text and ' =' .. text or '')
+  local length = call('RPUSH', key, entry)
   -- The first entry of every history is not stored: the task knows when it was added.
-  if length > limits.history - 1 then
-    call('LTRIM', key, length - limits.history + 1, -1)
+  if length > MOST_HISTORY - 1 then
+    call('LTRIM', key, length - MOST_HISTORY + 1, -1)
   end
 end
 
@@ -54,23 +55,25 @@ local function unblock_dependents(id)
 end
 
 -- Writes a new state: `to` has what changes. False removes a text.
-local function write(task, to, event, at)
+local function write(task, to, at)
   local key = TASK .. task.id
   local status = to.status or task.status
-  local fields = {'HSET', key, 'st', status, 'ch', at}
   local lease_until = (status == IN_PROGRESS) and (to.lease_until or task.lease_until) or 0
-  local names = {fence = 'f', attempt = 'a', losses = 'l', worker = 'wk', result = 'res', error = 'err'}
-  for name, field in pairs(names) do
-    if to[name] then
-      fields[#fields + 1] = field
-      fields[#fields + 1] = to[name]
-    elseif to[name] == false then
-      call('HDEL', key, field)
-    end
+  if to.worker then
+    call('HSET', key, 'st', status, 'ch', at, 'u', lease_until, 'f', to.fence, 'a', to.attempt, 'wk', to.worker)
+  else
+    call('HSET', key, 'st', status, 'ch', at, 'u', lease_until, 'l', to.losses or task.losses)
   end
-  fields[#fields + 1] = 'u'
-  fields[#fields + 1] = lease_until
-  call(unpack(fields))
+  if to.result then
+    call('HSET', key, 'res', to.result)
+  elseif to.result == false then
+    call('HDEL', key, 'res')
+  end
+  if to.error then
+    call('HSET', key, 'err', to.error)
+  elseif to.error == false then
+    call('HDEL', key, 'err')
+  end
   if status ~= task.status then
     call('ZREM', by_status(task.status), task.id)
     call('ZADD', by_status(status), task.seq, task.id)
@@ -93,8 +96,8 @@ local function write(task, to, event, at)
   if status == DONE then
     unblock_dependents(task.id)
   end
-  if event then
-    record(task.id, event, at)
+  if to.event then
+    record(task.id, to.event, to.fence or 0, to.text, at)
   end
 end
 
@@ -103,12 +106,12 @@ local function expire_task(task)
   -- It is over since then, whoever notices it when.
   local at = math.min(task.lease_until, now)
   local worker = task.worker or ''
-  if losses >= limits.losses then
+  if losses >= MOST_LOSSES then
     local reason = losses .. ' workers in a row lost their lease on it, the last was ' .. worker
-    write(task, {status = PARKED, losses = losses, error = reason}, {event = 'parked', reason = reason}, at)
+    write(task, {status = PARKED, losses = losses, error = reason, event = 'parked', text = reason}, at)
   else
-    local event = {event = 'lease_expired', worker = worker, fence = task.fence}
-    write(task, {status = PENDING, losses = losses}, event, at)
+    local to = {status = PENDING, losses = losses, event = 'lease_expired', fence = task.fence, text = worker}
+    write(task, to, at)
   end
 end
 
@@ -130,37 +133,6 @@ local function expire()
   return #ids > 0
 end
 
--- The whole id, or nil and the refusal.
-local function find(name)
-  if call('EXISTS', TASK .. name) == 1 then
-    return name
-  end
-  if #name > 64 or not string.match(name, '^[%w_-]+$') then
-    return nil, {'no', 'missing', name}
-  end
-  local ids = call('ZRANGEBYLEX', IDS, '[' .. name, '(' .. name .. '~', 'LIMIT', 0, 4)
-  if #ids == 0 then
-    return nil, {'no', 'missing', name}
-  elseif #ids > 1 then
-    return nil, {'no', 'ambiguous', name, ids}
-  end
-  return ids[1]
-end
-
--- The same, with its state.
-local function found(name)
-  local id, refusal = find(name)
-  if not id then
-    return nil, refusal
-  end
-  local task = load(id)
-  if has_lapsed(task) then
-    expire_task(task)
-    task = load(id)
-  end
-  return task
-end
-
 local function needed(id)
   local all = {}
   for at, other in ipairs(cjson.decode(call('HGET', TASK .. id, 'deps'))) do
@@ -170,67 +142,71 @@ local function needed(id)
   return all
 end
 
-local function show(id)
-  return {'ok', id, call('HGETALL', TASK .. id), needed(id), call('LRANGE', HISTORY .. id, 0, -1)}
-end
-
 -- Globs arrive as paths: lists of segments, each 0 for `**` or a list of pieces, each 0 for `*`, 1 for `?`, or a character.
-
--- A row in which a run of `b` may also stand for nothing, and so take over its left neighbour.
-local function meet(a, b, is_run, fit)
-  local row, seen = {[0] = true}, true
-  for at = 1, #b do
-    seen = seen and is_run(b[at])
-    row[at] = seen
+local function make_overlap()
+  -- A row in which a run of `b` may also stand for nothing, and so take over its left neighbour.
+  local function meet(a, b, is_run, fit)
+    local row, seen = {[0] = true}, true
+    for at = 1, #b do
+      seen = seen and is_run(b[at])
+      row[at] = seen
+    end
+    for _, one in ipairs(a) do
+      local next_row, any = {}, false
+      for at = 0, #b do
+        if is_run(one) then
+          any = any or row[at]
+          next_row[at] = any
+        elseif at == 0 then
+          next_row[at] = false
+        elseif is_run(b[at]) then
+          next_row[at] = row[at] or next_row[at - 1]
+        else
+          next_row[at] = row[at - 1] and fit(one, b[at])
+        end
+      end
+      row = next_row
+    end
+    return row[#b]
   end
-  for _, one in ipairs(a) do
-    local next_row, any = {}, false
-    for at = 0, #b do
-      if is_run(one) then
-        any = any or row[at]
-        next_row[at] = any
-      elseif at == 0 then
-        next_row[at] = false
-      elseif is_run(b[at]) then
-        next_row[at] = row[at] or next_row[at - 1]
-      else
-        next_row[at] = row[at - 1] and fit(one, b[at])
+
+  local function is_zero(value)
+    return value == 0
+  end
+
+  local function pieces_fit(a, b)
+    return a == 1 or b == 1 or a == b
+  end
+
+  local function names_fit(a, b)
+    return meet(a, b, is_zero, pieces_fit)
+  end
+
+  local parsed = {}
+  local function paths(globs)
+    if not parsed[globs] then
+      parsed[globs] = cjson.decode(call('HGET', GLOBS, globs))
+    end
+    return parsed[globs]
+  end
+
+  return function(one, other)
+    for _, a in ipairs(paths(one)) do
+      for _, b in ipairs(paths(other)) do
+        if meet(a, b, is_zero, names_fit) then
+          return true
+        end
       end
     end
-    row = next_row
+    return false
   end
-  return row[#b]
 end
 
-local function is_zero(value)
-  return value == 0
-end
-
-local function pieces_fit(a, b)
-  return a == 1 or b == 1 or a == b
-end
-
-local function names_fit(a, b)
-  return meet(a, b, is_zero, pieces_fit)
-end
-
-local parsed = {}
-local function paths(globs)
-  if not parsed[globs] then
-    parsed[globs] = cjson.decode(call('HGET', GLOBS, globs))
-  end
-  return parsed[globs]
-end
-
+-- Whether two sets of globs have a file in common. Most claims never ask, so it is made only when it is needed.
+local overlap_of_sets
 local function overlap(one, other)
-  for _, a in ipairs(paths(one)) do
-    for _, b in ipairs(paths(other)) do
-      if meet(a, b, is_zero, names_fit) then
-        return true
-      end
-    end
-  end
-  return false
+  overlap_of_sets = overlap_of_sets or make_overlap()
+  return overlap_of_sets(one, other)
 end
 
 local function overlaps_any(globs, held)
@@ -268,6 +244,37 @@ local function first_claimable()
   end
 end
 
+-- The whole id, or nil and the refusal.
+local function find(name)
+  if call('EXISTS', TASK .. name) == 1 then
+    return name
+  end
+  if #name > 64 or not string.match(name, '^[%w_-]+$') then
+    return nil, {'no', 'missing', name}
+  end
+  local ids = call('ZRANGEBYLEX', IDS, '[' .. name, '(' .. name .. '~', 'LIMIT', 0, 4)
+  if #ids == 0 then
+    return nil, {'no', 'missing', name}
+  elseif #ids > 1 then
+    return nil, {'no', 'ambiguous', name, ids}
+  end
+  return ids[1]
+end
+
+-- The same, with its state.
+local function found(name)
+  local id, refusal = find(name)
+  if not id then
+    return nil, refusal
+  end
+  local task = load(id)
+  if has_lapsed(task) then
+    expire_task(task)
+    task = load(id)
+  end
+  return task
+end
+
 -- Why this task in particular cannot be claimed now, if that is so.
 local function claim_refusal(task)
   if task.status ~= PENDING then
@@ -291,21 +298,8 @@ local function claim_refusal(task)
   return with and {'no', 'overlaps', task.id, with}
 end
 
-local function is_held(task, fence)
-  if task.fence ~= fence or fence == 0 then
-    return {'no', 'stale', task.id}
-  elseif task.status == IN_PROGRESS and task.lease_until > now then
-    return nil
-  elseif task.status == IN_PROGRESS or task.status == PENDING or task.status == PARKED then
-    return {'no', 'lease_over', task.id}
-  end
-  return {'no', 'status', task.id, task.status}
-end
-
-local action = {}
-
 -- id or '', worker, lease
-function action.claim(id, worker, lease)
+local function claim(id, worker, lease)
   local kept = remembered()
   if kept then
     local known, fence, lease_until = string.match(kept, '^(%S+) (%d+) (%d+)$')
@@ -333,24 +327,46 @@ function action.claim(id, worker, lease)
   local fence, lease_until = count('fence', 1), now + tonumber(lease)
   local to = {
     status = IN_PROGRESS, worker = worker, fence = fence, lease_until = lease_until,
-    attempt = task.attempt + 1,
+    attempt = task.attempt + 1, event = 'claimed', text = worker,
   }
   if task.attempt > 0 then
     to.result, to.error = false, false
   end
-  write(task, to, {event = 'claimed', worker = worker, fence = fence}, now)
+  write(task, to, now)
   remember(task.id .. ' ' .. fence .. ' ' .. lease_until)
   ring()
   return {'ok', task.id, tostring(fence), tostring(lease_until)}
 end
 
--- Each returns what changes and the event, or a refusal; nothing if it was recorded before.
+-- What comes below is not even defined for a claim: that is what servers do most.
+if ACTION == 'claim' then
+  return claim(ARGV[13], ARGV[14], ARGV[15])
+end
+
+local function show(id)
+  return {'ok', id, call('HGETALL', TASK .. id), needed(id), call('LRANGE', HISTORY .. id, 0, -1)}
+end
+
+local function is_held(task, fence)
+  if task.fence ~= fence or fence == 0 then
+    return {'no', 'stale', task.id}
+  elseif task.status == IN_PROGRESS and task.lease_until > now then
+    return nil
+  elseif task.status == IN_PROGRESS or task.status == PENDING or task.status == PARKED then
+    return {'no', 'lease_over', task.id}
+  end
+  return {'no', 'status', task.id, task.status}
+end
+
+local action = {}
+
+-- Each returns what changes, or nil and a refusal; nothing if it was recorded before.
 local change = {}
 
 function change.renew(task, fence, lease)
   local refusal = is_held(task, fence)
   if refusal then
-    return nil, nil, refusal
+    return nil, refusal
   end
   return {lease_until = math.max(now + tonumber(lease), task.lease_until)}
 end
@@ -361,9 +377,9 @@ function change.finish(task, fence, text)
   end
   local refusal = is_held(task, fence)
   if refusal then
-    return nil, nil, refusal
+    return nil, refusal
   end
-  return {status = DONE, result = text, losses = 0}, {event = 'finished', fence = fence}
+  return {status = DONE, result = text, losses = 0, event = 'finished', fence = fence}
 end
 
 function change.fail(task, fence, text)
@@ -372,25 +388,25 @@ function change.fail(task, fence, text)
   end
   local refusal = is_held(task, fence)
   if refusal then
-    return nil, nil, refusal
+    return nil, refusal
   end
-  return {status = FAILED, error = text, losses = 0}, {event = 'failed', fence = fence, error = text}
+  return {status = FAILED, error = text, losses = 0, event = 'failed', fence = fence, text = text}
 end
 
 function change.retry(task)
   if task.status ~= FAILED and task.status ~= PARKED and task.status ~= CANCELLED then
-    return nil, nil, {'no', 'status', task.id, task.status}
+    return nil, {'no', 'status', task.id, task.status}
   end
-  return {status = PENDING, error = false, losses = 0}, {event = 'retried'}
+  return {status = PENDING, error = false, losses = 0, event = 'retried'}
 end
 
 function change.cancel(task, _, text)
   if task.status == CANCELLED then
     return nil
   elseif task.status == DONE then
-    return nil, nil, {'no', 'status', task.id, task.status}
+    return nil, {'no', 'status', task.id, task.status}
   end
-  return {status = CANCELLED, error = text}, {event = 'cancelled', reason = text or cjson.null}
+  return {status = CANCELLED, error = text, event = 'cancelled', text = text}
 end
 
 -- id, change, fence, '1' if there is a text, text or lease
@@ -403,13 +419,13 @@ function action.act(id, name, fence, has_text, text)
   if remembered() == name .. ' ' .. task.id then
     return show(task.id)
   end
-  local to, event
-  to, event, refusal = change[name](task, tonumber(fence), has_text == '1' and text)
+  local to
+  to, refusal = change[name](task, tonumber(fence), has_text == '1' and text)
   if refusal then
     return refusal
   end
   if to then
-    write(task, to, event, now)
+    write(task, to, now)
     if name ~= 'renew' then
       remember(name .. ' ' .. task.id)
       ring()
@@ -495,7 +511,7 @@ function action.add()
   if remembered() then
     return {'ok'}
   end
-  local has_twins, has_circle, at, tasks, new = ARGV[8], ARGV[9], 10, {}, {}
+  local has_twins, has_circle, at, tasks, new = ARGV[13], ARGV[14], 15, {}, {}
   while ARGV[at] do
     local task = {
       id = ARGV[at], title = ARGV[at + 1], description = ARGV[at + 2], priority = ARGV[at + 3],
@@ -509,7 +525,7 @@ function action.add()
     new[task.id] = true
   end
   local total = tonumber(call('HGET', META, 'tasks') or 0) + #tasks
-  if total > limits.tasks then
+  if total > MOST_TASKS then
     return {'no', 'too_many', total}
   end
   for _, task in ipairs(tasks) do
@@ -545,7 +561,7 @@ function action.add()
   return {'ok'}
 end
 
-if ARGV[7] == 'add' then
+if ACTION == 'add' then
   return action.add()
 end
-return action[ARGV[7]](unpack(ARGV, 8))
+return action[ACTION](unpack(ARGV, 13))

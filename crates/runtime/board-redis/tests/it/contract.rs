@@ -63,11 +63,11 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "task.priority * RANK - task.seq",
         "next_is_the_most_urgent_then_the_oldest",
     ),
-    ("if losses >= limits.losses then", "if false then", "a_task_that_loses_its_workers_is_parked"),
+    ("if losses >= MOST_LOSSES then", "if false then", "a_task_that_loses_its_workers_is_parked"),
     ("elseif task.status == DONE then", "elseif false then", "done_is_final"),
-    ("if total > limits.tasks then", "if false then", "sizes_and_counts_are_limited"),
+    ("if total > MOST_TASKS then", "if false then", "sizes_and_counts_are_limited"),
     (
-        "if length > limits.history - 1 then",
+        "if length > MOST_HISTORY - 1 then",
         "if false then",
         "the_history_tells_everything_and_is_limited",
     ),
@@ -101,7 +101,7 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "mail_to_a_finished_agent_goes_back_to_sender_and_lead",
     ),
     (
-        "if mail.deliveries >= limits.deliveries then",
+        "if mail.deliveries >= MOST_DELIVERIES then",
         "if false then",
         "mail_that_always_fails_is_given_up",
     ),
