@@ -15,6 +15,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-tools", &["ostler-exec", "ostler-skills", "ostler-snapshots"]),
     ("ostler-config", &["ostler-skills"]),
     ("ostler-hooks", &["ostler-exec"]),
+    ("ostler-board", &["ostler-database"]),
+    ("ostler-board-redis", &["ostler-board", "ostler-database"]),
     ("ostler-ledger", &["ostler-database"]),
     ("ostler-memory", &["ostler-database"]),
     ("ostler-profile", &["ostler"]),

@@ -96,6 +96,7 @@ mod spending;
 mod subagents;
 mod surroundings;
 mod system;
+mod task_board;
 mod undo;
 mod workspace;
 
@@ -120,6 +121,7 @@ pub use machine_agents::{
 };
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
+pub use ostler_board as board;
 pub use ostler_config as config;
 pub use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
@@ -203,6 +205,7 @@ pub use session_rewind::{Rewind, Undo, Undoes};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
+pub use task_board::{board_path, open_board, open_board_on_server, open_project_board};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
     UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,

@@ -44,7 +44,7 @@ const NEVER_PREFIXES: &str = "
 /// Found anywhere in a name, these mean a credential. Compared in upper case.
 const CREDENTIAL_PARTS: &str = "
     TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASSCODE CREDENTIAL APIKEY COOKIE SESSION
-    CONNECTION_STRING DATABASE_URL";
+    CONNECTION_STRING DATABASE_URL REDIS_URL";
 
 /// The same for words between underscores; as mere parts they would hit `AUTHOR` and `PATH`.
 const CREDENTIAL_WORDS: &str = "

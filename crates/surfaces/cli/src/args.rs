@@ -4,8 +4,10 @@ pub mod agents;
 pub mod cost;
 pub mod hooks;
 pub mod jobs;
+pub mod mail;
 pub mod memory;
 pub mod permissions;
+pub mod tasks;
 pub mod undo;
 
 mod flags;
@@ -197,6 +199,16 @@ pub enum Command {
     /// List, search, add, forget and export memories
     #[command(after_help = "Example: ostler memory search \"how do we deploy?\"")]
     Memory(memory::MemoryArgs),
+    /// Add, list, claim and finish tasks on the board that people, scripts and workers share
+    ///
+    /// Exit code 0, or 1 with one line that says why; 3 if there is nothing to claim. See docs/tasks.md.
+    #[command(
+        after_help = "Example: ostler tasks add \"Port the parser\" --touches 'src/parser/**'"
+    )]
+    Tasks(tasks::TasksArgs),
+    /// Send mail to agents, and look at their mailboxes without reading them
+    #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
+    Mail(mail::MailArgs),
     /// Show what fills the model's context window in a session
     ///
     /// Groups the content by category: system prompt, tools, instruction files, results and so on.

@@ -16,6 +16,7 @@ mod jobs;
 mod line_output;
 mod lines;
 mod local;
+mod mail;
 mod memory;
 mod misspelling;
 mod model_server;
@@ -30,6 +31,7 @@ mod signals;
 mod skills;
 mod snapshots;
 mod stdin;
+mod tasks;
 mod trust;
 mod typing;
 mod undo;
@@ -55,6 +57,8 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
+        Some(Command::Tasks(args)) => tasks::run(&environment, &args),
+        Some(Command::Mail(args)) => mail::run(&environment, &args),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),

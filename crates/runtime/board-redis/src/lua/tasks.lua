@@ -1,0 +1,567 @@
+local PENDING, IN_PROGRESS, DONE, FAILED, PARKED, CANCELLED = 0, 1, 2, 3, 4, 5
+local TASK, HISTORY, WAITING = K .. ':t:', K .. ':h:', K .. ':w:'
+local IDS, READY, LEASES, HELD = K .. ':ids', K .. ':ready', K .. ':leases', K .. ':held'
+local GLOBS, GLOB_SETS = K .. ':globs', K .. ':globsets'
+-- Lower is handed out earlier.
+local RANK = 1e13
+
+local function by_status(status)
+  return K .. ':s:' .. status
+end
+
+local function load(id)
+  local row = call('HMGET', TASK .. id, 'st', 'f', 'u', 'a', 'l', 'q', 'p', 'g', 'w', 'wk')
+  if not row[1] then
+    return nil
+  end
+  return {
+    id = id,
+    status = tonumber(row[1]), fence = tonumber(row[2]), lease_until = tonumber(row[3]),
+    attempt = tonumber(row[4]), losses = tonumber(row[5]), seq = tonumber(row[6]),
+    priority = tonumber(row[7]), globs = row[8], waits_for = tonumber(row[9]), worker = row[10],
+  }
+end
+
+-- Its place among the tasks that can be claimed: what it touches is part of it, so that a search reads nothing else.
+local function ready_member(task)
+  return task.id .. ' ' .. task.globs
+end
+
+local function set_ready(task)
+  call('ZADD', READY, task.priority * RANK + task.seq, ready_member(task))
+end
+
+-- An entry of the history: time, event, fence, and a text after '=' if there is one.
+local function record(id, event, fence, text, at)
+  local key = HISTORY .. id
+  local entry = at .. ' ' .. event .. ' ' .. fence .. (text and ' =' .. text or '')
+  local length = call('RPUSH', key, entry)
+  -- The first entry of every history is not stored: the task knows when it was added.
+  if length > MOST_HISTORY - 1 then
+    call('LTRIM', key, length - MOST_HISTORY + 1, -1)
+  end
+end
+
+local function unblock_dependents(id)
+  for _, other in ipairs(call('LRANGE', WAITING .. id, 0, -1)) do
+    if call('HINCRBY', TASK .. other, 'w', -1) == 0 then
+      local task = load(other)
+      if task.status == PENDING then
+        set_ready(task)
+      end
+    end
+  end
+  call('DEL', WAITING .. id)
+end
+
+-- Writes a new state: `to` has what changes. False removes a text.
+local function write(task, to, at)
+  local key = TASK .. task.id
+  local status = to.status or task.status
+  local lease_until = (status == IN_PROGRESS) and (to.lease_until or task.lease_until) or 0
+  if to.worker then
+    call('HSET', key, 'st', status, 'ch', at, 'u', lease_until, 'f', to.fence, 'a', to.attempt, 'wk', to.worker)
+  else
+    call('HSET', key, 'st', status, 'ch', at, 'u', lease_until, 'l', to.losses or task.losses)
+  end
+  if to.result then
+    call('HSET', key, 'res', to.result)
+  elseif to.result == false then
+    call('HDEL', key, 'res')
+  end
+  if to.error then
+    call('HSET', key, 'err', to.error)
+  elseif to.error == false then
+    call('HDEL', key, 'err')
+  end
+  if status ~= task.status then
+    call('ZREM', by_status(task.status), task.id)
+    call('ZADD', by_status(status), task.seq, task.id)
+    if task.waits_for == 0 and task.status == PENDING then
+      call('ZREM', READY, ready_member(task))
+    elseif task.waits_for == 0 and status == PENDING then
+      set_ready(task)
+    end
+    if task.globs ~= '' and status == IN_PROGRESS then
+      call('HSET', HELD, task.id, task.globs)
+    elseif task.globs ~= '' and task.status == IN_PROGRESS then
+      call('HDEL', HELD, task.id)
+    end
+  end
+  if status == IN_PROGRESS then
+    call('ZADD', LEASES, lease_until, task.id)
+  elseif task.status == IN_PROGRESS then
+    call('ZREM', LEASES, task.id)
+  end
+  if status == DONE then
+    unblock_dependents(task.id)
+  end
+  if to.event then
+    record(task.id, to.event, to.fence or 0, to.text, at)
+  end
+end
+
+local function expire_task(task)
+  local losses = task.losses + 1
+  -- It is over since then, whoever notices it when.
+  local at = math.min(task.lease_until, now)
+  local worker = task.worker or ''
+  if losses >= MOST_LOSSES then
+    local reason = losses .. ' workers in a row lost their lease on it, the last was ' .. worker
+    write(task, {status = PARKED, losses = losses, error = reason, event = 'parked', text = reason}, at)
+  else
+    local to = {status = PENDING, losses = losses, event = 'lease_expired', fence = task.fence, text = worker}
+    write(task, to, at)
+  end
+end
+
+local function has_lapsed(task)
+  return task.status == IN_PROGRESS and task.lease_until <= now
+end
+
+-- Returns every task whose lease has ended. Says whether there was one.
+local function expire()
+  local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, MOST_EXPIRED)
+  for _, id in ipairs(ids) do
+    local task = load(id)
+    if task and has_lapsed(task) then
+      expire_task(task)
+    else
+      call('ZREM', LEASES, id)
+    end
+  end
+  return #ids > 0
+end
+
+local function needed(id)
+  local all = {}
+  for at, other in ipairs(cjson.decode(call('HGET', TASK .. id, 'deps'))) do
+    local row = call('HMGET', TASK .. other, 'st', 'err')
+    all[at] = {other, row[1], row[2]}
+  end
+  return all
+end
+
+-- Globs arrive as paths: lists of segments, each 0 for `**` or a list of pieces, each 0 for `*`, 1 for `?`, or a character.
+local function make_overlap()
+  -- A row in which a run of `b` may also stand for nothing, and so take over its left neighbour.
+  local function meet(a, b, is_run, fit)
+    local row, seen = {[0] = true}, true
+    for at = 1, #b do
+      seen = seen and is_run(b[at])
+      row[at] = seen
+    end
+    for _, one in ipairs(a) do
+      local next_row, any = {}, false
+      for at = 0, #b do
+        if is_run(one) then
+          any = any or row[at]
+          next_row[at] = any
+        elseif at == 0 then
+          next_row[at] = false
+        elseif is_run(b[at]) then
+          next_row[at] = row[at] or next_row[at - 1]
+        else
+          next_row[at] = row[at - 1] and fit(one, b[at])
+        end
+      end
+      row = next_row
+    end
+    return row[#b]
+  end
+
+  local function is_zero(value)
+    return value == 0
+  end
+
+  local function pieces_fit(a, b)
+    return a == 1 or b == 1 or a == b
+  end
+
+  local function names_fit(a, b)
+    return meet(a, b, is_zero, pieces_fit)
+  end
+
+  local parsed = {}
+  local function paths(globs)
+    if not parsed[globs] then
+      parsed[globs] = cjson.decode(call('HGET', GLOBS, globs))
+    end
+    return parsed[globs]
+  end
+
+  return function(one, other)
+    for _, a in ipairs(paths(one)) do
+      for _, b in ipairs(paths(other)) do
+        if meet(a, b, is_zero, names_fit) then
+          return true
+        end
+      end
+    end
+    return false
+  end
+end
+
+-- Whether two sets of globs have a file in common. Most claims never ask, so it is made only when it is needed.
+local overlap_of_sets
+local function overlap(one, other)
+  overlap_of_sets = overlap_of_sets or make_overlap()
+  return overlap_of_sets(one, other)
+end
+
+local function overlaps_any(globs, held)
+  for _, other in ipairs(held) do
+    if overlap(globs, other) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The first task in order that touches nothing that a task in progress touches.
+local function first_claimable()
+  local held, has_to_wait = nil, {}
+  local from, size = 0, 1
+  while true do
+    local members = call('ZRANGE', READY, from, from + size - 1)
+    for _, member in ipairs(members) do
+      local id, globs = string.match(member, '^(%S+) (%d*)$')
+      if globs == '' then
+        return id
+      end
+      held = held or call('HVALS', HELD)
+      if has_to_wait[globs] == nil then
+        has_to_wait[globs] = overlaps_any(globs, held)
+      end
+      if not has_to_wait[globs] then
+        return id
+      end
+    end
+    if #members < size then
+      return nil
+    end
+    from, size = from + size, 500
+  end
+end
+
+-- The whole id, or nil and the refusal.
+local function find(name)
+  if call('EXISTS', TASK .. name) == 1 then
+    return name
+  end
+  if #name > 64 or not string.match(name, '^[%w_-]+$') then
+    return nil, {'no', 'missing', name}
+  end
+  local ids = call('ZRANGEBYLEX', IDS, '[' .. name, '(' .. name .. '~', 'LIMIT', 0, 4)
+  if #ids == 0 then
+    return nil, {'no', 'missing', name}
+  elseif #ids > 1 then
+    return nil, {'no', 'ambiguous', name, ids}
+  end
+  return ids[1]
+end
+
+-- The same, with its state.
+local function found(name)
+  local id, refusal = find(name)
+  if not id then
+    return nil, refusal
+  end
+  local task = load(id)
+  if has_lapsed(task) then
+    expire_task(task)
+    task = load(id)
+  end
+  return task
+end
+
+-- Why this task in particular cannot be claimed now, if that is so.
+local function claim_refusal(task)
+  if task.status ~= PENDING then
+    return {'no', 'status', task.id, task.status}
+  end
+  for _, other in ipairs(needed(task.id)) do
+    if tonumber(other[2]) ~= DONE then
+      return {'no', 'blocked', task.id, other[1], other[2], other[3]}
+    end
+  end
+  if task.globs == '' then
+    return nil
+  end
+  local all = call('HGETALL', HELD)
+  local with
+  for at = 1, #all, 2 do
+    if (not with or all[at] < with) and overlap(all[at + 1], task.globs) then
+      with = all[at]
+    end
+  end
+  return with and {'no', 'overlaps', task.id, with}
+end
+
+-- id or '', worker, lease
+local function claim(id, worker, lease)
+  local kept = remembered()
+  if kept then
+    local known, fence, lease_until = string.match(kept, '^(%S+) (%d+) (%d+)$')
+    return known and {'ok', known, fence, lease_until} or {'ok'}
+  end
+  local has_changed = expire()
+  local task
+  if id == '' then
+    local first = first_claimable()
+    if not first then
+      if has_changed then
+        ring()
+      end
+      return {'ok'}
+    end
+    task = load(first)
+  else
+    local refusal
+    task, refusal = found(id)
+    refusal = refusal or claim_refusal(task)
+    if refusal then
+      return refusal
+    end
+  end
+  local fence, lease_until = count('fence', 1), now + tonumber(lease)
+  local to = {
+    status = IN_PROGRESS, worker = worker, fence = fence, lease_until = lease_until,
+    attempt = task.attempt + 1, event = 'claimed', text = worker,
+  }
+  if task.attempt > 0 then
+    to.result, to.error = false, false
+  end
+  write(task, to, now)
+  remember(task.id .. ' ' .. fence .. ' ' .. lease_until)
+  ring()
+  return {'ok', task.id, tostring(fence), tostring(lease_until)}
+end
+
+-- What comes below is not even defined for a claim: that is what servers do most.
+if ACTION == 'claim' then
+  return claim(ARGV[13], ARGV[14], ARGV[15])
+end
+
+local function show(id)
+  return {'ok', id, call('HGETALL', TASK .. id), needed(id), call('LRANGE', HISTORY .. id, 0, -1)}
+end
+
+local function is_held(task, fence)
+  if task.fence ~= fence or fence == 0 then
+    return {'no', 'stale', task.id}
+  elseif task.status == IN_PROGRESS and task.lease_until > now then
+    return nil
+  elseif task.status == IN_PROGRESS or task.status == PENDING or task.status == PARKED then
+    return {'no', 'lease_over', task.id}
+  end
+  return {'no', 'status', task.id, task.status}
+end
+
+local action = {}
+
+-- Each returns what changes, or nil and a refusal; nothing if it was recorded before.
+local change = {}
+
+function change.renew(task, fence, lease)
+  local refusal = is_held(task, fence)
+  if refusal then
+    return nil, refusal
+  end
+  return {lease_until = math.max(now + tonumber(lease), task.lease_until)}
+end
+
+function change.finish(task, fence, text)
+  if fence ~= 0 and task.fence == fence and task.status == DONE then
+    return nil
+  end
+  local refusal = is_held(task, fence)
+  if refusal then
+    return nil, refusal
+  end
+  return {status = DONE, result = text, losses = 0, event = 'finished', fence = fence}
+end
+
+function change.fail(task, fence, text)
+  if fence ~= 0 and task.fence == fence and task.status == FAILED then
+    return nil
+  end
+  local refusal = is_held(task, fence)
+  if refusal then
+    return nil, refusal
+  end
+  return {status = FAILED, error = text, losses = 0, event = 'failed', fence = fence, text = text}
+end
+
+function change.retry(task)
+  if task.status ~= FAILED and task.status ~= PARKED and task.status ~= CANCELLED then
+    return nil, {'no', 'status', task.id, task.status}
+  end
+  return {status = PENDING, error = false, losses = 0, event = 'retried'}
+end
+
+function change.cancel(task, _, text)
+  if task.status == CANCELLED then
+    return nil
+  elseif task.status == DONE then
+    return nil, {'no', 'status', task.id, task.status}
+  end
+  return {status = CANCELLED, error = text, event = 'cancelled', text = text}
+end
+
+-- id, change, fence, '1' if there is a text, text or lease
+function action.act(id, name, fence, has_text, text)
+  expire()
+  local task, refusal = found(id)
+  if refusal then
+    return refusal
+  end
+  if remembered() == name .. ' ' .. task.id then
+    return show(task.id)
+  end
+  local to
+  to, refusal = change[name](task, tonumber(fence), has_text == '1' and text)
+  if refusal then
+    return refusal
+  end
+  if to then
+    write(task, to, now)
+    if name ~= 'renew' then
+      remember(name .. ' ' .. task.id)
+      ring()
+    end
+  end
+  return show(task.id)
+end
+
+function action.show(id)
+  expire()
+  local task, refusal = found(id)
+  return refusal or show(task.id)
+end
+
+function action.next()
+  expire()
+  local id = first_claimable()
+  return id and show(id) or {'ok'}
+end
+
+-- statuses, the place after which to go on, how many
+function action.list(statuses, after, size)
+  expire()
+  local total, places, ids = 0, {}, {}
+  for status in string.gmatch(statuses, '%d') do
+    local key = by_status(status)
+    total = total + call('ZCARD', key)
+    local some = call('ZRANGEBYSCORE', key, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, size)
+    for at = 1, #some, 2 do
+      local place = tonumber(some[at + 1])
+      places[#places + 1] = place
+      ids[place] = some[at]
+    end
+  end
+  table.sort(places)
+  local tasks, last = {}, after
+  for at = 1, math.min(#places, tonumber(size)) do
+    last = places[at]
+    local id = ids[last]
+    tasks[at] = {id, call('HGETALL', TASK .. id), needed(id)}
+  end
+  return {'ok', total, tostring(last), tasks}
+end
+
+-- The globs of a task as a number: tasks with the same globs share it.
+local function glob_set(text, encoded_paths)
+  if text == '[]' then
+    return ''
+  end
+  local number = call('HGET', GLOB_SETS, text)
+  if not number then
+    number = tostring(count('globsets', 1))
+    call('HSET', GLOB_SETS, text, number)
+    call('HSET', GLOBS, number, encoded_paths)
+  end
+  return number
+end
+
+local function insert(task)
+  local key, seq = TASK .. task.id, count('seq', 1)
+  local globs = glob_set(task.touches, task.paths)
+  local waits_for = 0
+  for _, id in ipairs(task.needs) do
+    local status = call('HGET', TASK .. id, 'st')
+    if not status or tonumber(status) ~= DONE then
+      waits_for = waits_for + 1
+      call('RPUSH', WAITING .. id, task.id)
+    end
+  end
+  local deps = #task.needs == 0 and '[]' or cjson.encode(task.needs)
+  call('HSET', key, 'q', seq, 'title', task.title, 'desc', task.description, 'p', task.priority, 'touches', task.touches,
+    'deps', deps, 'g', globs, 'w', waits_for, 'st', PENDING, 'f', 0, 'u', 0, 'a', 0, 'l', 0, 'cr', now, 'ch', now)
+  call('ZADD', IDS, 0, task.id)
+  call('ZADD', by_status(PENDING), seq, task.id)
+  if waits_for == 0 then
+    set_ready({id = task.id, globs = globs, priority = tonumber(task.priority), seq = seq})
+  end
+end
+
+-- '1' if an id occurs twice, '1' if they depend on each other in a circle, and the tasks: id, title, description, priority,
+-- globs, paths, number of dependencies, dependencies. They are too many for arguments of a function.
+function action.add()
+  if remembered() then
+    return {'ok'}
+  end
+  local has_twins, has_circle, at, tasks, new = ARGV[13], ARGV[14], 15, {}, {}
+  while ARGV[at] do
+    local task = {
+      id = ARGV[at], title = ARGV[at + 1], description = ARGV[at + 2], priority = ARGV[at + 3],
+      touches = ARGV[at + 4], paths = ARGV[at + 5], names = {}, needs = {},
+    }
+    for n = 1, tonumber(ARGV[at + 6]) do
+      task.names[n] = ARGV[at + 6 + n]
+    end
+    at = at + 7 + #task.names
+    tasks[#tasks + 1] = task
+    new[task.id] = true
+  end
+  local total = tonumber(call('HGET', META, 'tasks') or 0) + #tasks
+  if total > MOST_TASKS then
+    return {'no', 'too_many', total}
+  end
+  for _, task in ipairs(tasks) do
+    if has_twins == '1' or call('EXISTS', TASK .. task.id) == 1 then
+      return {'no', 'exists', task.id}
+    end
+    local known = {}
+    for _, name in ipairs(task.names) do
+      local id, refusal = name, nil
+      if not new[name] then
+        id, refusal = find(name)
+      end
+      if refusal and refusal[2] == 'missing' then
+        return {'no', 'no_dependency', task.title, name}
+      elseif refusal then
+        return refusal
+      end
+      if not known[id] then
+        known[id] = true
+        task.needs[#task.needs + 1] = id
+      end
+    end
+  end
+  if has_circle == '1' then
+    return {'no', 'circle'}
+  end
+  for _, task in ipairs(tasks) do
+    insert(task)
+  end
+  count('tasks', #tasks)
+  remember('added')
+  ring()
+  return {'ok'}
+end
+
+if ACTION == 'add' then
+  return action.add()
+end
+return action[ACTION](unpack(ARGV, 13))

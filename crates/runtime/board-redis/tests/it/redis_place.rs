@@ -1,0 +1,48 @@
+//! Boards on a server, as the suite uses them.
+
+use crate::place::Place;
+use crate::redis_server::{RedisServer, shared};
+use ostler_board::Limits;
+use ostler_board_redis::{Address, RedisBoard, RedisSetup, Scripts};
+use ostler_core::time::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A name that nobody else has.
+pub fn fresh_name(what: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{what}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub fn setup() -> RedisSetup {
+    RedisSetup::new(fresh_name("client"))
+}
+
+pub fn open(url: &str, board: &str) -> RedisBoard {
+    RedisBoard::open(&Address::parse(url, board).unwrap(), setup()).unwrap()
+}
+
+impl RedisServer {
+    pub fn connection(&self) -> redis::Connection {
+        redis::Client::open(self.url()).unwrap().get_connection().unwrap()
+    }
+}
+
+/// An empty board on this server.
+pub fn on(server: Arc<RedisServer>, scripts: Scripts) -> Place {
+    let address = Address::parse(&server.url(), &fresh_name("board")).unwrap();
+    Place::of(move |clock| {
+        Box::new(move |limits: Limits| {
+            // The server lives as long as its boards.
+            let _ = &server;
+            let clock: Arc<dyn Clock> = clock.clone();
+            let setup =
+                RedisSetup { limits, clock: Some(clock), scripts: scripts.clone(), ..setup() };
+            Box::new(RedisBoard::open(&address, setup).unwrap())
+        })
+    })
+}
+
+pub fn redis() -> Option<Place> {
+    shared().map(|server| on(server, Scripts::default()))
+}

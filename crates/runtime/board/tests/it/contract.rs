@@ -1,0 +1,64 @@
+//! The suite that every backend passes, and the proof that it can fail.
+
+use crate::memory_board::Fault;
+use crate::place::{Place, memory};
+
+/// Each case becomes a test for each backend. A backend of another crate includes this file and its cases.
+macro_rules! contract {
+    ($($file:ident::$case:ident),* $(,)?) => {
+        const CASES: &[(&str, fn(&Place))] = &[$((stringify!($case), crate::$file::$case)),*];
+        mod on_sqlite {
+            $(#[test] fn $case() { crate::$file::$case(&crate::place::sqlite()); })*
+        }
+        mod on_memory {
+            $(#[test] fn $case() { crate::$file::$case(&crate::place::memory(None)); })*
+        }
+    };
+}
+
+with_cases!(contract);
+
+/// For each rule a board that breaks it, and the case that must notice.
+const PLANTED: &[(Fault, &str)] = &[
+    (Fault::NoFence, "a_stale_worker_is_refused"),
+    (Fault::FenceGoesBack, "fences_only_grow"),
+    (Fault::LeaseNeverEnds, "an_expired_lease_returns_the_task"),
+    (Fault::LateFinishCounts, "a_stale_worker_is_refused"),
+    (Fault::OverlapIsIgnored, "overlapping_tasks_are_never_handed_out_together"),
+    (Fault::OverlapIsIgnored, "a_crowd_never_gets_the_same_or_overlapping_tasks"),
+    (Fault::TwoGetTheSame, "a_crowd_never_gets_the_same_or_overlapping_tasks"),
+    (Fault::DependenciesAreIgnored, "a_task_waits_for_what_it_depends_on"),
+    (Fault::FailedCountsAsDone, "a_failed_or_cancelled_dependency_blocks_with_its_reason"),
+    (Fault::CirclesAreAllowed, "phantoms_and_circles_are_refused_as_a_whole"),
+    (Fault::PhantomsAreAllowed, "phantoms_and_circles_are_refused_as_a_whole"),
+    (Fault::HalfABatchStays, "phantoms_and_circles_are_refused_as_a_whole"),
+    (Fault::PriorityIsIgnored, "next_is_the_most_urgent_then_the_oldest"),
+    (Fault::NewestFirst, "next_is_the_most_urgent_then_the_oldest"),
+    (Fault::NeverParked, "a_task_that_loses_its_workers_is_parked"),
+    (Fault::DoneCanBeCancelled, "done_is_final"),
+    (Fault::NoLimit, "sizes_and_counts_are_limited"),
+    (Fault::NoLimit, "mailboxes_and_the_archive_are_limited"),
+    (Fault::ArchiveGrows, "mailboxes_and_the_archive_are_limited"),
+    (Fault::PeekConsumes, "peeking_consumes_nothing"),
+    (Fault::ReceiveRemoves, "mail_that_was_not_settled_comes_again_and_is_read_once"),
+    (Fault::AcknowledgedComesAgain, "the_reply_acknowledges"),
+    (Fault::AcknowledgedComesAgain, "a_crowd_of_readers_sees_each_mail_once"),
+    (Fault::NoBounce, "mail_to_a_finished_agent_goes_back_to_sender_and_lead"),
+    (Fault::LeadIsNotTold, "mail_to_a_finished_agent_goes_back_to_sender_and_lead"),
+    (Fault::NeverGivenUp, "mail_that_always_fails_is_given_up"),
+    (Fault::StaleDeliverySettles, "an_old_delivery_cannot_settle"),
+    (Fault::SameMailTwice, "the_same_mail_sent_twice_is_one"),
+    (Fault::OneNumberForAll, "mail_arrives_in_order_with_numbers_per_pair"),
+    (Fault::LagForgetsDelivered, "the_sender_sees_how_far_behind_the_reader_is"),
+];
+
+#[test]
+fn a_board_that_breaks_a_rule_fails_the_suite() {
+    for (fault, name) in PLANTED {
+        let (_, case) = CASES.iter().find(|(case, _)| case == name).unwrap();
+        let place = std::panic::AssertUnwindSafe(memory(Some(*fault)));
+        let failed = std::panic::catch_unwind(move || case(&place)).is_err();
+        assert!(failed, "{name} did not notice {fault:?}");
+    }
+    println!("{} cases, {} planted faults found", CASES.len(), PLANTED.len());
+}

@@ -1,0 +1,109 @@
+//! Tasks as lines for people.
+
+use crate::commands::sessions::age;
+use crate::output::visible::visible;
+use ostler::board::{Status, Task, TaskEvent, TaskList};
+
+pub fn headline(word: &str, task: &Task) -> String {
+    format!("{word}: {} {}", task.id, visible(&task.title))
+}
+
+pub fn table(found: &TaskList) -> Vec<String> {
+    if found.tasks.is_empty() {
+        return vec!["No tasks.".to_owned()];
+    }
+    let mut lines: Vec<String> = found.tasks.iter().map(line).collect();
+    let left_out = found.total - found.tasks.len() as u64;
+    if left_out > 0 {
+        lines.push(format!("… and {left_out} more (--limit)"));
+    }
+    lines
+}
+
+fn line(task: &Task) -> String {
+    let (status, priority) = (task.status.name(), task.priority.name());
+    let line = format!("{:<12}  {status:<11}  {priority:<6}  {}", task.id, visible(&task.title));
+    match remark(task) {
+        Some(remark) => format!("{line}  ({remark})"),
+        None => line,
+    }
+}
+
+/// What a status alone does not say.
+fn remark(task: &Task) -> Option<String> {
+    let error = task.error.as_deref().map(visible);
+    match task.status {
+        Status::InProgress => {
+            task.claimed_by.as_deref().map(|name| format!("by {}", visible(name)))
+        }
+        Status::Pending => {
+            let by: Vec<String> = task
+                .blocked_by
+                .iter()
+                .map(|by| format!("{} {}", by.status.name(), by.id))
+                .collect();
+            (!by.is_empty()).then(|| format!("waits for {}", by.join(", ")))
+        }
+        Status::Done => None,
+        Status::Failed | Status::Parked | Status::Cancelled => error,
+    }
+}
+
+pub fn whole(task: &Task) -> Vec<String> {
+    let mut lines = vec![format!("{}  {}", task.id, visible(&task.title))];
+    let mut field = |name: &str, value: &str| lines.push(format!("{name:<12} {value}"));
+    field("status", task.status.name());
+    field("priority", task.priority.name());
+    let ids: Vec<&str> = task.depends_on.iter().map(|id| id.as_str()).collect();
+    if !ids.is_empty() {
+        field("depends on", &ids.join(", "));
+    }
+    for by in &task.blocked_by {
+        let reason = by.reason.as_deref().map(|why| format!(": {}", visible(why)));
+        field(
+            "blocked by",
+            &format!("{} ({}){}", by.id, by.status.name(), reason.unwrap_or_default()),
+        );
+    }
+    if !task.touches.is_empty() {
+        field("touches", &visible(&task.touches.join(", ")));
+    }
+    if let Some(worker) = &task.claimed_by {
+        field("worker", &visible(worker));
+    }
+    if let (Some(fence), Some(until)) = (task.fence, task.lease_until) {
+        let left = age(until.saturating_sub(ostler::now_ms()));
+        field("lease", &format!("fence {fence}, ends in {left}"));
+    }
+    for (name, text) in [("error", &task.error), ("result", &task.result)] {
+        if let Some(text) = text {
+            field(name, &visible(text));
+        }
+    }
+    if !task.description.is_empty() {
+        lines.push(String::new());
+        lines.extend(task.description.lines().map(visible));
+    }
+    lines.push(String::new());
+    for entry in &task.history {
+        let ago = age(ostler::now_ms().saturating_sub(entry.at_ms));
+        lines.push(format!("{ago:>8} ago  {}", visible(&event(&entry.event))));
+    }
+    lines
+}
+
+fn event(event: &TaskEvent) -> String {
+    match event {
+        TaskEvent::Added => "added".to_owned(),
+        TaskEvent::Claimed { worker, fence } => format!("claimed by {worker}, fence {fence}"),
+        TaskEvent::Finished { fence } => format!("finished, fence {fence}"),
+        TaskEvent::Failed { fence, error } => format!("failed, fence {fence}: {error}"),
+        TaskEvent::LeaseExpired { worker, fence } => {
+            format!("the lease of {worker} ended, fence {fence}")
+        }
+        TaskEvent::Parked { reason } => format!("parked: {reason}"),
+        TaskEvent::Retried => "made pending again".to_owned(),
+        TaskEvent::Cancelled { reason: Some(reason) } => format!("cancelled: {reason}"),
+        TaskEvent::Cancelled { reason: None } => "cancelled".to_owned(),
+    }
+}
