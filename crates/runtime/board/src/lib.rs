@@ -31,6 +31,7 @@ mod mail_rows;
 pub mod mail_rules;
 mod mail_store;
 mod mailbox;
+pub mod protocol;
 mod registry;
 pub mod rules;
 mod task;
