@@ -101,6 +101,11 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "mail_to_a_finished_agent_goes_back_to_sender_and_lead",
     ),
     (
+        "mail.to == name and mail.status == DELIVERED",
+        "false",
+        "a_reader_that_starts_again_gets_what_it_had_in_hand",
+    ),
+    (
         "if mail.deliveries >= MOST_DELIVERIES then",
         "if false then",
         "mail_that_always_fails_is_given_up",
