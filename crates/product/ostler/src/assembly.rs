@@ -54,6 +54,7 @@ fn checked(host: &Host, options: &SessionOptions) -> Result<Checked, Error> {
     let has_budget = has_budget(host, options)?;
     check_prices(has_budget, &choice, host.model().as_ref())?;
     let notices = check_tools(options, &policy)?;
+    options.team.check(host.home())?;
     Ok(Checked { workspace, policy, choice, has_budget, notices })
 }
 
@@ -119,6 +120,7 @@ fn assembled(
         scope,
         has_budget,
         jobs: OnceLock::new(),
+        team: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());

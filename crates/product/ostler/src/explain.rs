@@ -64,6 +64,7 @@ pub async fn explain(
         log,
         agents: None,
         jobs: None,
+        team: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

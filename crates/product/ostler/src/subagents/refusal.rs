@@ -7,7 +7,7 @@ use ostler_core::tool::ToolOutput;
 use serde_json::json;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentRefused {
+pub(crate) enum AgentRefused {
     #[error("{}. Wait for one to end, or do the work yourself", already_running(*limit))]
     TooMany { limit: usize },
     #[error("{}. Do the work yourself", deepest(*limit))]

@@ -1,0 +1,158 @@
+//! A process that dies at any write while a teammate gets a task, works on it and reports: of the session's log, of the
+//! teammate's log or of the board. After a resume each task has been done once and reported once.
+
+use crate::case_process::{CaseProcess, Part, case, facts, facts_of, log_file};
+use futures_util::StreamExt;
+use ostler::board::{Mail, MailKind, MailQuery, MailStatus, Mailbox};
+use ostler::{AgentDefinition, Driver, Fault, Host, Init, Options, SessionChoice, TeamOptions};
+use ostler_model_server::{ModelServer, Recorded, Reply, Script, calls, text};
+use serde_json::{Value, json};
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+/// Longer than anything takes that does not hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the teammate leaves: one line for each time.
+const WORK: &str = "echo done >> done.txt";
+
+/// What was said decides what comes next, so the same model serves a first run and a resumed one.
+fn next(request: &Recorded) -> Reply {
+    let messages = request.json()["messages"].to_string();
+    if request.messages()[0].to_string().contains("alpha") {
+        return match messages.contains("tool_result") {
+            true => text("all counted"),
+            false => calls([("Bash", json!({ "command": WORK }))]),
+        };
+    }
+    match messages.contains("\"Delegate\"") || messages.contains("the last") {
+        true => text("noted"),
+        false => calls([("Delegate", json!({ "to": "writer", "task": "alpha: count" }))]),
+    }
+}
+
+fn leading(told: &CaseProcess) -> Options {
+    let mut options = told.options();
+    options.session.jobs.start_turns = true;
+    let writer = AgentDefinition { name: "writer".into(), ..AgentDefinition::default() };
+    options.session.team = TeamOptions { teammates: vec![writer], board: None };
+    options
+}
+
+fn started(write: u64, torn: Option<usize>) -> (ModelServer, tempfile::TempDir, CaseProcess) {
+    let server = ModelServer::start(Script::new().by(next).forever()).unwrap();
+    let (folder, inside) = case(&server, Part::TeamKills { write, torn }, 1);
+    (server, folder, inside)
+}
+
+/// The process that dies.
+pub fn inside(init: &Init, told: &CaseProcess, write: u64, torn: Option<usize>) {
+    let mut options = leading(told);
+    options.host.fault = Some(Fault { after_writes: write, torn });
+    ostler::block_on(async {
+        let host = Host::open(init, options.host).unwrap();
+        let session = host.session(options.session).unwrap();
+        read(session.ask("go").unwrap().until_quiet(PATIENCE)).await;
+        session.close("other").await;
+        host.close().await;
+    })
+    .unwrap();
+}
+
+async fn read(mut turn: Driver) {
+    while turn.next().await.is_some() {}
+}
+
+pub fn died_at_any_write(_: usize) {
+    let (mut tried, mut tasks, mut open) = (0, 0, 0);
+    for write in 1.. {
+        let mut has_ended = true;
+        for torn in [None, Some(20)] {
+            let (server, _folder, inside) = started(write, torn);
+            let died = inside.command().output().unwrap();
+            let has_died = died.status.signal() == Some(6);
+            assert!(has_died || died.status.success(), "{write}: {died:?}");
+            has_ended &= !has_died;
+            let before = mail(&inside);
+            open += usize::from(before.iter().any(|mail| !mail.status.is_settled()));
+            tasks += resumed(&server, &inside);
+            tried += 1;
+        }
+        if has_ended {
+            break;
+        }
+    }
+    println!(
+        "kill points of a process with a team tried: {tried}: {tasks} tasks, {open} of them open at the kill; each was done \
+         once and reported once"
+    );
+    assert!(tasks > open && open > 0 && tried > tasks, "it proves nothing");
+}
+
+/// All mail of the project, settled or not.
+fn mail(inside: &CaseProcess) -> Vec<Mail> {
+    let project = inside.project().canonicalize().unwrap();
+    let home = inside.root.join("home");
+    if !ostler::board_path(&home, &project).exists() {
+        return Vec::new();
+    }
+    let mut board = ostler::open_project_board(&home, &project).unwrap();
+    board.peek(&MailQuery { with_archive: true, ..MailQuery::default() }).unwrap()
+}
+
+/// Goes on in this process. Gives the number of tasks.
+fn resumed(server: &ModelServer, inside: &CaseProcess) -> usize {
+    if !facts(inside).iter().any(|fact| fact["fact"] == "prompt") {
+        assert_eq!(mail(inside), [], "nobody has said anything");
+        return 0;
+    }
+    ostler::block_on(go_on(inside)).unwrap();
+    let (mail, lead) = (mail(inside), facts(inside));
+    assert!(mail.iter().all(|mail| mail.status == MailStatus::Acknowledged), "{mail:?}");
+    let tasks: Vec<&Mail> = mail.iter().filter(|mail| mail.kind() == MailKind::Task).collect();
+    assert!(tasks.len() <= 1, "{tasks:?}");
+    for task in &tasks {
+        let replies = mail.iter().filter(|mail| mail.in_reply_to.as_ref() == Some(&task.id));
+        let [reply] = replies.collect::<Vec<_>>().try_into().expect("one reply");
+        assert_eq!(reply.text, "all counted");
+        let item = format!("mail-{}", reply.id);
+        assert_eq!(count(&lead, |fact| fact["fact"] == "inbound" && fact["id"] == *item), 1);
+        assert_eq!(count(&lead, |fact| admits(fact, &item)), 1);
+        let agents = lead.iter().filter(|fact| fact["fact"] == "agent");
+        let mut sessions: Vec<&str> = agents.map(|it| it["session"].as_str().unwrap()).collect();
+        sessions.dedup();
+        // A teammate whose first entry was not in the log of its lead has never worked.
+        let teammate = facts_of(inside, sessions.last().unwrap());
+        let item = format!("mail-{}", task.id);
+        assert_eq!(count(&teammate, |fact| admits(fact, &item)), 1, "one turn");
+    }
+    let done = std::fs::read_to_string(inside.project().join("done.txt")).unwrap_or_default();
+    assert!(done.lines().count() <= tasks.len(), "{done}");
+    assert_eq!(server.rejected(), Vec::<String>::new());
+    tasks.len()
+}
+
+fn count(facts: &[Value], fits: impl Fn(&Value) -> bool) -> usize {
+    facts.iter().filter(|fact| fits(fact)).count()
+}
+
+fn admits(fact: &Value, item: &str) -> bool {
+    let is_admission = fact["fact"] == "prompt" || fact["fact"] == "note";
+    is_admission && fact["inbound"].as_array().is_some_and(|ids| ids.iter().any(|id| id == item))
+}
+
+/// Whatever was left, and a last prompt.
+async fn go_on(inside: &CaseProcess) {
+    let mut options = leading(inside);
+    let id = log_file(&inside.root).unwrap();
+    let id = id.file_stem().unwrap().to_string_lossy().into_owned();
+    options.session.log = SessionChoice::Resume(id);
+    let host = Host::open(&ostler::init(), options.host).unwrap();
+    let session = host.session(options.session).unwrap();
+    if session.can_resume_turn() {
+        read(session.resume_turn().unwrap().until_quiet(PATIENCE)).await;
+    }
+    read(session.ask("the last").unwrap().until_quiet(PATIENCE)).await;
+    assert!(session.queued().is_empty(), "{:?}", session.queued());
+    session.close("other").await;
+    host.close().await;
+}
