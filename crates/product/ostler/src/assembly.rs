@@ -126,7 +126,8 @@ fn assembled(
         .syncing_with(host.syncs());
     let (events, desk) = voices(host, &options, log.id(), lineage);
     parts.join_log(host, (&options, &workspace), &keeping, &journal, &events);
-    let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
+    let seat = lineage.and_then(|lineage| lineage.seat.clone());
+    let tools = toolbox(&options, &rules, parts.kit((files, keeping), log, seat));
     let learner = parts.learner(&journal, &workspace);
     let gate = gate(&options, &policy, &at, desk.clone(), lineage);
     let hooks = hooks::desk(host, parts.registry.as_ref(), source, journal.log().id(), lineage);

@@ -58,7 +58,13 @@ pub(crate) struct SessionParts {
 }
 
 impl SessionParts {
-    pub(crate) fn kit(&self, files: Arc<Files>, keeping: Keeping, log: Arc<dyn SessionLog>) -> Kit {
+    /// `seat`: the place of a teammate in its team.
+    pub(crate) fn kit(
+        &self,
+        (files, keeping): (Arc<Files>, Keeping),
+        log: Arc<dyn SessionLog>,
+        seat: Option<Arc<dyn Teamwork>>,
+    ) -> Kit {
         Kit {
             executor: self.scope.executor().clone(),
             files,
@@ -70,7 +76,7 @@ impl SessionParts {
             agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
             jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
-            team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>),
+            team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>).or(seat),
         }
     }
 

@@ -77,7 +77,7 @@ fn listing(team: &dyn Teamwork) -> String {
 
 impl Shipped for DelegateTool {
     fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
-        let team = setup.session.team.clone()?;
+        let team = setup.session.team.clone().filter(|team| team.is_lead())?;
         let more = listing(team.as_ref());
         Some(erase_with(DelegateTool { team }, &more))
     }

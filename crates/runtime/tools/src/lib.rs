@@ -150,6 +150,13 @@ pub fn known_tools() -> KnownTools {
     KNOWN.clone()
 }
 
+/// What every member of a team needs to answer the others.
+pub fn team_tools() -> Vec<String> {
+    [send_message::SendMessage::NAME, list_teammates::ListTeammates::NAME]
+        .map(str::to_owned)
+        .to_vec()
+}
+
 /// What is said of the files that the model works with. `seen` is what the session's log knows.
 pub fn in_use(files: Arc<Files>, policy: Live<Policy>, seen: &[Seen]) -> Arc<InUse> {
     let workspace = files.live_workspace().clone();

@@ -33,6 +33,8 @@ pub struct MessageInput {
     to: String,
     /// What it should know or do
     message: String,
+    /// For a teammate: you need its answer
+    request: Option<bool>,
 }
 
 impl BuiltIn for SendMessage {
@@ -64,7 +66,7 @@ impl BuiltIn for SendMessage {
     async fn run(&self, input: MessageInput, _: ToolContext) -> ToolOutput {
         let to = input.to.trim();
         match self.team_of(to) {
-            Some(team) => team.send(to, input.message).await,
+            Some(team) => team.send(to, input.message, input.request == Some(true)).await,
             None => self.agents.message(to, input.message),
         }
     }

@@ -48,6 +48,8 @@ pub(crate) enum FirstInput {
     Prompt(String),
     /// For its inbox, unless it is there already.
     Item(Box<Inbound>),
+    /// What waits in its inbox.
+    Queued,
     /// The turn that its log ends in.
     OpenTurn,
 }
@@ -146,6 +148,7 @@ impl Child {
         let begun = match input {
             FirstInput::Prompt(text) => self.session.ask(Message::user(text)),
             FirstInput::Item(item) => self.session.ask_once(*item),
+            FirstInput::Queued => self.session.run_queued(),
             FirstInput::OpenTurn => self.session.resume_turn(),
         };
         let mut driver = match begun {

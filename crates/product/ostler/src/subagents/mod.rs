@@ -33,7 +33,7 @@ use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
-use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, ToolContext};
+use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, Teamwork, ToolContext};
 use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
 pub(crate) use refusal::AgentRefused;
@@ -156,7 +156,7 @@ impl Subagents {
     /// A teammate with everything it knows, ready for a mail. `call` names the work in the log and in undo.
     pub(crate) fn start_teammate(
         &self,
-        definition: &AgentDefinition,
+        (definition, seat): (&AgentDefinition, &Arc<dyn Teamwork>),
         call: &CallId,
         task: &str,
     ) -> Result<TeammateAtWork, AgentRefused> {
@@ -170,10 +170,12 @@ impl Subagents {
             resume: Some(definition.name.clone()),
             background: false,
         };
-        let known = self.resume(&above, &definition.name, Some(definition), (&order, call));
+        let member = Some((definition, seat));
+        let known = self.resume(&above, &definition.name, member, (&order, call));
         let (session, record) = match known {
             Err(AgentRefused::NoSuchAgent(_)) => {
-                self.open_as(&above, definition.clone(), definition.name.clone(), (&order, call))?
+                let named = (definition.clone(), definition.name.clone());
+                self.open_as(&above, named, Some(seat), (&order, call))?
             }
             known => known?,
         };
@@ -221,17 +223,17 @@ impl Subagents {
             return Err(AgentRefused::Worktree(definition.name));
         }
         let name = self.roster.new_name(&definition.name, &above.agent.journal);
-        self.open_as(above, definition, name, (order, call))
+        self.open_as(above, (definition, name), None, (order, call))
     }
 
     fn open_as(
         &self,
         above: &Arc<SessionShared>,
-        definition: AgentDefinition,
-        name: String,
+        (definition, name): (AgentDefinition, String),
+        seat: Option<&Arc<dyn Teamwork>>,
         (order, call): (&AgentOrder, &CallId),
     ) -> Result<(Session, AgentRecord), AgentRefused> {
-        let lineage = Lineage::of(above, self, &name, call, &definition);
+        let lineage = Lineage::of(above, self, &name, call, &definition).seated(seat);
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
         let session = assembly::child(&above.origin.0, options, lineage, None)?;
@@ -252,7 +254,7 @@ impl Subagents {
         &self,
         above: &Arc<SessionShared>,
         agent: &str,
-        newer: Option<&AgentDefinition>,
+        member: Option<(&AgentDefinition, &Arc<dyn Teamwork>)>,
         (order, call): (&AgentOrder, &CallId),
     ) -> Result<(Session, AgentRecord), AgentRefused> {
         let unknown = || AgentRefused::NoSuchAgent(agent.to_owned());
@@ -266,8 +268,9 @@ impl Subagents {
         // A fork knows the agents of the session that it was copied from, and does not have them.
         let ours = link.session == *above.agent.journal.log().id();
         let definition = link.definition.filter(|_| ours).ok_or_else(unknown)?;
-        let definition = newer.cloned().unwrap_or(definition);
-        let lineage = Lineage::of(above, self, &record.name, call, &definition);
+        let definition = member.map_or(definition, |(newer, _)| newer.clone());
+        let lineage = Lineage::of(above, self, &record.name, call, &definition)
+            .seated(member.map(|(_, seat)| seat));
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
         let session = assembly::child(host, options, lineage, Some(&record.session))?;

@@ -4,7 +4,7 @@ use ostler_core::ids::SessionId;
 
 /// Digits of the session's id in an address. The last ones: the first ones say when the session began.
 const DIGITS: usize = 8;
-const LEAD: &str = "lead";
+pub(super) const LEAD: &str = "lead";
 
 /// `writer@1f2e3d4c`: the same after every restart of the session.
 #[derive(Clone, Debug)]

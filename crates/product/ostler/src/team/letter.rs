@@ -1,16 +1,22 @@
 //! Mail as the model reads it: quoted, so that what somebody wrote cannot pass for a word of ours or of a person.
 
 use super::addresses::Addresses;
-use ostler_board::{Delivery, Mail, MailKind};
+use crate::system::SystemClock;
+use ostler_board::{Delivery, Mail, MailId, MailKind};
 use ostler_core::event::AgentPath;
 use ostler_core::ids::InboundId;
 use ostler_core::inbox::{Delivery as When, Inbound, InboundSource};
 use ostler_core::message::Message;
 use ostler_core::text::{enclosed_with, fill};
 use ostler_core::time::Clock;
+use std::time::Duration;
 
 const TASK: &str = include_str!("../../../../../prompts/team/task.md").trim_ascii();
 const NOTE: &str = include_str!("../../../../../prompts/team/note.md").trim_ascii();
+const REQUEST: &str = include_str!("../../../../../prompts/team/request.md").trim_ascii();
+const ANSWER: &str = include_str!("../../../../../prompts/team/answer.md").trim_ascii();
+const OVERDUE: &str = include_str!("../../../../../prompts/team/overdue.md").trim_ascii();
+const ASKED: &str = include_str!("../../../../../prompts/team/asked.md").trim_ascii();
 const REPORT: &str = include_str!("../../../../../prompts/team/report.md").trim_ascii();
 
 const TAG: &str = "teammate-message";
@@ -25,8 +31,10 @@ pub(super) fn item_id(mail: &Mail) -> InboundId {
 /// For a teammate: a turn of its own.
 pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inbound {
     let form = match delivery.mail.kind() {
-        MailKind::Task | MailKind::Request => TASK,
-        MailKind::Note | MailKind::Reply | MailKind::Notice => NOTE,
+        MailKind::Task => TASK,
+        MailKind::Request => REQUEST,
+        MailKind::Reply | MailKind::Notice => ANSWER,
+        MailKind::Note => NOTE,
     };
     let body = Message::user(quoted(form, delivery, addresses));
     item(delivery, addresses, When::AfterTurn, body)
@@ -34,15 +42,28 @@ pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inboun
 
 /// For the lead: before its next request, or as the beginning of a turn.
 pub(super) fn for_lead(delivery: &Delivery, addresses: &Addresses) -> Inbound {
-    let body = Message::meta(quoted(REPORT, delivery, addresses));
+    let form = if delivery.mail.kind() == MailKind::Request { ASKED } else { REPORT };
+    let body = Message::meta(quoted(form, delivery, addresses));
     item(delivery, addresses, When::NextBoundary, body)
+}
+
+/// What a teammate learns instead of an answer.
+pub(super) fn overdue(request: &MailId, limit: Duration) -> Inbound {
+    let limit = age(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    let body = Message::user(fill(OVERDUE, &[("id", request.as_str()), ("limit", &limit)]));
+    let (id, source) = (overdue_id(request), InboundSource::Harness);
+    Inbound { id, source, when: When::AfterTurn, body, at: SystemClock.now() }
+}
+
+pub(super) fn overdue_id(request: &MailId) -> InboundId {
+    InboundId::new(format!("mail-{request}-overdue"))
 }
 
 fn item(delivery: &Delivery, addresses: &Addresses, when: When, body: Message) -> Inbound {
     let from = addresses.name(&delivery.mail.from);
     let path = AgentPath::default().child(from);
     let (id, source) = (item_id(&delivery.mail), InboundSource::Agent { path });
-    Inbound { id, source, when, body, at: crate::system::SystemClock.now() }
+    Inbound { id, source, when, body, at: SystemClock.now() }
 }
 
 fn quoted(form: &str, delivery: &Delivery, addresses: &Addresses) -> String {
@@ -82,7 +103,7 @@ pub(super) fn label(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_board::{MailId, MailStatus};
+    use ostler_board::MailStatus;
     use ostler_core::ids::SessionId;
 
     fn delivery(from: &str, text: &str) -> Delivery {

@@ -1,6 +1,6 @@
 //! The team's access to the board: one handle, used by one thread at a time, away from the threads of the runtime.
 
-use crate::task_board::{open_board, open_project_board};
+use crate::task_board::open_project_board;
 use ostler_board::{
     Bell, BoardError, BoardFile, Delivery, MailReceipt, Mailbox, NewMail, Outcome, SharedBoard,
 };
@@ -14,29 +14,18 @@ use tokio::sync::watch;
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct MailDesk {
-    place: BoardPlace,
+    home: PathBuf,
+    project: PathBuf,
     board: Mutex<Option<BoardFile>>,
     /// Counts what is written, in crash tests.
     fault: Option<Arc<FaultPlan>>,
 }
 
-enum BoardPlace {
-    File(PathBuf),
-    Project { home: PathBuf, project: PathBuf },
-}
-
 impl MailDesk {
     /// Opens nothing yet.
-    pub(super) fn new(
-        board: Option<&Path>,
-        (home, project): (&Path, &Path),
-        fault: Option<Arc<FaultPlan>>,
-    ) -> Arc<Self> {
-        let place = match board {
-            Some(file) => BoardPlace::File(file.to_owned()),
-            None => BoardPlace::Project { home: home.to_owned(), project: project.to_owned() },
-        };
-        Arc::new(MailDesk { place, board: Mutex::new(None), fault })
+    pub(super) fn new(home: &Path, project: &Path, fault: Option<Arc<FaultPlan>>) -> Arc<Self> {
+        let (home, project) = (home.to_owned(), project.to_owned());
+        Arc::new(MailDesk { home, project, board: Mutex::new(None), fault })
     }
 
     pub(super) async fn with<T: Send + 'static>(
@@ -53,13 +42,9 @@ impl MailDesk {
         act: impl FnOnce(&mut BoardFile) -> Result<T, BoardError>,
     ) -> Result<T, BoardError> {
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = || match &self.place {
-            BoardPlace::File(path) => open_board(path),
-            BoardPlace::Project { home, project } => open_project_board(home, project),
-        };
         match &mut *board {
             Some(board) => act(board),
-            closed => act(closed.insert(open()?)),
+            closed => act(closed.insert(open_project_board(&self.home, &self.project)?)),
         }
     }
 

@@ -15,6 +15,7 @@ mod mail_desk;
 mod mail_turn;
 mod options;
 mod post;
+mod seat;
 mod session_team;
 mod teammate;
 
@@ -23,11 +24,14 @@ pub use options::{TeamOptions, shipped_teammates};
 use crate::jobs::JobTable;
 use crate::session_events::SessionEvents;
 use crate::subagents::Subagents;
-use crate::system::new_uuid;
+use crate::system::{new_uuid, now_ms};
 use addresses::Addresses;
 use mail_desk::MailDesk;
+use mail_turn::OpenRequest;
+use ostler_board::protocol::{Breach, Conduct, Duty, Happening};
 use ostler_board::{
-    AgentChange, BoardFile, MailId, MailKind, MailQuery, MailReceipt, MailStatus, Mailbox, NewMail,
+    AgentChange, BoardFile, Delivery, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus,
+    Mailbox, NewMail, Outcome,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{Event, Notice};
@@ -42,6 +46,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use teammate::Teammate;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -49,12 +55,15 @@ const MEMBER: &str = include_str!("../../../../../prompts/team/member.md").trim_
 const EVERYBODY: &str = "*";
 /// In a row, before a teammate is parked.
 const MOST_FAILURES: u32 = 3;
+/// More than a board keeps.
+const MOST_MAIL: usize = 100_000;
 
 pub(crate) struct Team {
     addresses: Addresses,
     /// With what a member of a team has to know.
     members: Vec<AgentDefinition>,
     home: PathBuf,
+    request_deadline: Duration,
     desk: Arc<MailDesk>,
     subagents: Arc<Subagents>,
     jobs: Arc<JobTable>,
@@ -70,6 +79,8 @@ struct TeamState {
     members: HashMap<String, MemberState>,
     /// Tasks of the lead whose reports have not arrived.
     open: HashSet<MailId>,
+    /// Requests of teammates that the lead has not answered.
+    asked: HashMap<String, Delivery>,
     /// An earlier process had a team, and nobody has looked yet what it left.
     is_resuming: bool,
     /// What was said to be wrong with the board last.
@@ -85,6 +96,10 @@ struct MemberState {
     failed: u32,
     /// Why it gets no more mail.
     parked: Option<String>,
+    /// Its requests and what it answers; none: it has done neither.
+    conduct: Option<Conduct<String, MailId>>,
+    /// When its request ends at the latest.
+    due: Option<Instant>,
 }
 
 impl Team {
@@ -98,13 +113,17 @@ impl Team {
         let member = |teammate: &AgentDefinition| {
             let about = fill(MEMBER, &[("name", teammate.name.as_str())]);
             let prompt = format!("{}\n\n{about}", teammate.prompt).trim().to_owned();
-            AgentDefinition { prompt, ..teammate.clone() }
+            // Whatever else it may use, it can answer.
+            let tools =
+                teammate.tools.clone().map(|tools| [tools, ostler_tools::team_tools()].concat());
+            AgentDefinition { prompt, tools, ..teammate.clone() }
         };
         Arc::new_cyclic(|me| Team {
             addresses: Addresses::of(journal.log().id()),
             members: options.teammates.iter().map(member).collect(),
             home: home.to_owned(),
-            desk: MailDesk::new(options.board.as_deref(), (home, cwd), fault),
+            request_deadline: options.request_deadline,
+            desk: MailDesk::new(home, options.project.as_deref().unwrap_or(cwd), fault),
             subagents: subagents.clone(),
             jobs,
             journal,
@@ -138,7 +157,7 @@ impl Team {
             };
             for member in &now.members {
                 let (member, news, closing) = (member.clone(), news.clone(), closing.clone());
-                tokio::spawn(teammate::serve(team.clone(), member, news, closing));
+                tokio::spawn(Teammate::new(team.clone(), member, closing).serve(news));
             }
             tokio::spawn(post::serve(team.clone(), news, closing));
         });
@@ -208,6 +227,97 @@ impl Team {
         self.state().members.entry(name.to_owned()).or_default().task = None;
     }
 
+    /// What the protocol makes of something that happens to a teammate.
+    fn step(
+        &self,
+        name: &str,
+        happening: Happening<String, MailId>,
+    ) -> Result<Duty<String, MailId>, Breach<String>> {
+        let mut state = self.state();
+        let member = state.members.entry(name.to_owned()).or_default();
+        let conduct = member.conduct.get_or_insert_with(|| Conduct::new(name.to_owned()));
+        let duty = conduct.step(happening);
+        if conduct.outgoing().is_none() {
+            member.due = None;
+        }
+        duty
+    }
+
+    /// From now on the request of this teammate has so much time.
+    fn waits(&self, name: &str, limit: Duration) {
+        let mut state = self.state();
+        state.members.entry(name.to_owned()).or_default().due = Some(Instant::now() + limit);
+    }
+
+    /// An earlier process made this request. Its time goes on.
+    fn waits_again(&self, name: &str, request: &OpenRequest) {
+        let OpenRequest { id, to, sent_ms } = request.clone();
+        let _ = self.step(name, Happening::Ask { id: id.clone(), to });
+        let _ = self.step(name, Happening::Sent { id });
+        let gone = Duration::from_millis(now_ms().saturating_sub(sent_ms));
+        self.waits(name, self.request_deadline.saturating_sub(gone));
+    }
+
+    fn due(&self, name: &str) -> Option<Instant> {
+        self.state().members.get(name)?.due
+    }
+
+    /// The request of a teammate whose time is over.
+    fn overdue(&self, name: &str) -> Option<MailId> {
+        let state = self.state();
+        let member = state.members.get(name)?;
+        let is_over = member.due.is_some_and(|due| due <= Instant::now());
+        let outgoing = member.conduct.as_ref()?.outgoing()?;
+        is_over.then(|| outgoing.id.clone())
+    }
+
+    /// All requests that a teammate ever made, as far as the board knows.
+    async fn requests_of(&self, name: &str) -> Result<Vec<Mail>, String> {
+        let from = Some(self.address(name));
+        let query = MailQuery { from, to: None, with_archive: true, limit: MOST_MAIL };
+        let mut sent = self.desk.with(move |board| board.peek(&query)).await?;
+        sent.retain(|mail| mail.kind() == MailKind::Request);
+        Ok(sent)
+    }
+
+    /// One message for each of them, which nobody answers.
+    async fn notes(&self, from: &str, names: &[String], message: &str) -> ToolOutput {
+        for name in names {
+            let sent = match self.parked(name) {
+                Some(why) => Err(why),
+                None => {
+                    let id = MailId::of_kind(MailKind::Note, &new_uuid());
+                    let (from, to) = (self.address(from), self.address(name));
+                    self.desk.send(NewMail::new(id, from, to, message)).await.map(drop)
+                }
+            };
+            if let Err(why) = sent {
+                return ToolOutput::error(format!("{name} did not get the message: {why}."));
+            }
+        }
+        ToolOutput::text(format!("Sent to {}.", names.join(", ")))
+    }
+
+    /// A task or a request of the lead, which does not wait.
+    async fn order(&self, to: &str, kind: MailKind, text: String) -> ToolOutput {
+        if let Some(why) = self.parked(to) {
+            return ToolOutput::error(format!("It was not sent: {why}."));
+        }
+        let id = MailId::of_kind(kind, &new_uuid());
+        let mail = NewMail::new(id.clone(), self.addresses.lead(), self.address(to), text);
+        self.state().open.insert(id.clone());
+        match self.desk.send(mail).await {
+            Ok(receipt) if receipt.status != MailStatus::Bounced => {
+                ToolOutput::text(delegated(to, &receipt))
+            }
+            sent => {
+                self.reported(&id);
+                let why = sent.map_or_else(|why| why, |it| it.why.unwrap_or_default());
+                ToolOutput::error(format!("It was not sent: {why}."))
+            }
+        }
+    }
+
     /// Why this teammate gets no mail.
     fn parked(&self, name: &str) -> Option<String> {
         self.state().members.get(name)?.parked.clone()
@@ -234,66 +344,72 @@ impl Team {
     fn state(&self) -> MutexGuard<'_, TeamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    async fn mail(&self, to: &str, kind: MailKind, text: String) -> Result<MailReceipt, String> {
-        let id = MailId::of_kind(kind, &new_uuid());
-        let mail = NewMail::new(id, self.addresses.lead(), self.address(to), text);
-        self.desk.send(mail).await
-    }
 }
 
 /// False: the session ends.
-async fn next_news(news: &mut watch::Receiver<u64>, closing: &CancellationToken) -> bool {
+async fn next_news(
+    news: &mut watch::Receiver<u64>,
+    closing: &CancellationToken,
+    due: Option<Instant>,
+) -> bool {
+    let over = async {
+        match due {
+            Some(due) => tokio::time::sleep_until(due.into()).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
         () = closing.cancelled() => false,
         changed = news.changed() => changed.is_ok(),
+        () = over => true,
     }
 }
 
+fn closing() -> ToolOutput {
+    ToolOutput::error("The session is closing.")
+}
+
 impl Teamwork for Team {
+    fn is_lead(&self) -> bool {
+        true
+    }
+
     fn assign(&self, to: &str, task: String) -> BoxFuture<'static, ToolOutput> {
         let (team, to) = (self.me.upgrade(), to.to_owned());
         Box::pin(async move {
-            let Some(team) = team else { return ToolOutput::error("The session is closing.") };
+            let Some(team) = team else { return closing() };
             team.serve();
-            if let Some(why) = team.parked(&to) {
-                return ToolOutput::error(format!("The task was not sent: {why}."));
-            }
-            let id = MailId::of_kind(MailKind::Task, &new_uuid());
-            let mail = NewMail::new(id.clone(), team.addresses.lead(), team.address(&to), task);
-            team.state().open.insert(id.clone());
-            match team.desk.send(mail).await {
-                Ok(receipt) if receipt.status != MailStatus::Bounced => {
-                    ToolOutput::text(delegated(&to, &receipt))
-                }
-                sent => {
-                    team.reported(&id);
-                    let why = sent.map_or_else(|why| why, |it| it.why.unwrap_or_default());
-                    ToolOutput::error(format!("The task was not sent: {why}."))
-                }
-            }
+            team.order(&to, MailKind::Task, task).await
         })
     }
 
-    fn send(&self, to: &str, message: String) -> BoxFuture<'static, ToolOutput> {
+    fn send(
+        &self,
+        to: &str,
+        message: String,
+        wants_answer: bool,
+    ) -> BoxFuture<'static, ToolOutput> {
         let (team, to) = (self.me.upgrade(), to.to_owned());
         Box::pin(async move {
-            let Some(team) = team else { return ToolOutput::error("The session is closing.") };
+            let Some(team) = team else { return closing() };
             team.serve();
-            let names: Vec<String> = match to.as_str() {
+            if wants_answer && to != EVERYBODY {
+                return team.order(&to, MailKind::Request, message).await;
+            }
+            let asked = team.state().asked.remove(&to);
+            if let Some(request) = asked {
+                let answer = Outcome::Replied { text: message };
+                return match team.desk.settle(request, answer).await {
+                    Ok(()) => ToolOutput::text(format!("{to} has your answer.")),
+                    Err(why) => ToolOutput::error(format!("{to} did not get your answer: {why}.")),
+                };
+            }
+            let names = match to.as_str() {
                 EVERYBODY => team.members.iter().map(|member| member.name.clone()).collect(),
                 _ => vec![to],
             };
-            for name in &names {
-                if let Some(why) = team.parked(name) {
-                    return ToolOutput::error(format!("{name} did not get the message: {why}."));
-                }
-                if let Err(why) = team.mail(name, MailKind::Note, message.clone()).await {
-                    return ToolOutput::error(format!("{name} did not get the message: {why}."));
-                }
-            }
-            ToolOutput::text(format!("Sent to {}.", names.join(", ")))
+            team.notes(addresses::LEAD, &names, &message).await
         })
     }
 
@@ -304,7 +420,7 @@ impl Teamwork for Team {
     fn list(&self) -> BoxFuture<'static, ToolOutput> {
         let team = self.me.upgrade();
         Box::pin(async move {
-            let Some(team) = team else { return ToolOutput::error("The session is closing.") };
+            let Some(team) = team else { return closing() };
             match team.lines().await {
                 Ok(lines) => ToolOutput::text(lines.join("\n")),
                 Err(why) => ToolOutput::error(format!("The board cannot be read: {why}.")),

@@ -5,16 +5,26 @@ use crate::error::Error;
 use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 use ostler_core::permission::Mode;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const EXPLORER: &str = include_str!("../../../../../prompts/agents/explorer.md").trim_ascii();
 const WRITER: &str = include_str!("../../../../../prompts/team/writer.md").trim_ascii();
 
 /// The teammates of a session. Without any there is no team, and the tools for it are not offered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamOptions {
     pub teammates: Vec<AgentDefinition>,
-    /// The board that has their mail; none: the board of the working directory.
-    pub board: Option<PathBuf>,
+    /// The project on whose board their mail is; none: the working directory.
+    pub project: Option<PathBuf>,
+    /// How long a teammate waits for the answer to a request.
+    pub request_deadline: Duration,
+}
+
+impl Default for TeamOptions {
+    fn default() -> Self {
+        let request_deadline = Duration::from_secs(600);
+        TeamOptions { teammates: Vec::new(), project: None, request_deadline }
+    }
 }
 
 impl TeamOptions {

@@ -3,15 +3,12 @@
 use super::Team;
 use super::letter::{for_lead, item_id};
 use super::mail_turn::has_arrived;
-use ostler_board::{Delivery, Mailbox, Outcome};
+use super::teammate::LEASE;
+use ostler_board::{Delivery, MailKind, Mailbox, Outcome};
 use ostler_core::event::Event;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-
-/// It takes no longer than a write to a log.
-const LEASE: Duration = Duration::from_secs(60);
 
 /// Until the session ends.
 pub(super) async fn serve(
@@ -33,7 +30,7 @@ pub(super) async fn serve(
             Err(why) => now.warn(&why),
         }
         drop(now);
-        if !super::next_news(&mut news, &closing).await {
+        if !super::next_news(&mut news, &closing, None).await {
             return;
         }
     }
@@ -55,6 +52,12 @@ async fn take_in(team: &Arc<Team>, delivery: Delivery) -> Result<(), String> {
                 return Ok(());
             }
             to.events.emit(Event::Queued(queued));
+        }
+        // Until the lead answers it: its answer acknowledges it.
+        if delivery.mail.kind() == MailKind::Request {
+            let from = to.addresses.name(&delivery.mail.from).to_owned();
+            to.state().asked.insert(from, delivery);
+            return Ok(());
         }
         to.desk.count_write();
         let settled = board.settle(&delivery, &Outcome::Handled);

@@ -45,7 +45,10 @@ impl Team {
                 known.and_then(|member| member.parked.as_ref()).map(|_| "parked".to_owned());
             let task = known.and_then(|member| member.task.as_ref());
             let task = task.map(|task| format!("working on \"{task}\""));
-            let doing = parked.or(task).unwrap_or_else(|| "idle".to_owned());
+            let outgoing = known.and_then(|member| member.conduct.as_ref()?.outgoing());
+            let waits =
+                outgoing.map(|request| format!("waiting for an answer from {}", request.to));
+            let doing = parked.or(task).or(waits).unwrap_or_else(|| "idle".to_owned());
             let unread =
                 if unread == 0 { String::new() } else { format!(", {} unread", mails(unread)) };
             format!("- {name}: {doing}{unread} ({})", member.description)

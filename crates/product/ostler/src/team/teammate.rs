@@ -1,158 +1,278 @@
-//! A teammate at its mailbox: it takes a mail, works on it, and settles it with its last text.
+//! A teammate at its mailbox: it takes one mail after the other, works on it, and settles it with its last text. What the
+//! protocol (`ostler_board::protocol`) makes of each step decides whether a text is a reply or has to wait.
 
 use super::Team;
-use super::letter::{for_teammate, item_id, label};
-use super::mail_desk::MailDesk;
-use super::mail_turn::{self, MailTurn};
-use crate::subagents::{AgentRefused, FirstInput, TeammateAtWork};
-use ostler_board::{Delivery, Outcome};
+use super::letter::{for_teammate, item_id, label, overdue};
+use super::mail_turn::{self, Progress};
+use super::seat::Seat;
+use crate::subagents::{AgentRefused, FirstInput};
+use ostler_board::protocol::{Duty, Happening};
+use ostler_board::{Delivery, MailId, MailKind, Outcome};
 use ostler_core::agent_definition::AgentDefinition;
-use ostler_core::ids::CallId;
+use ostler_core::ids::{CallId, InboundId};
+use ostler_core::ports::Teamwork;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// For as long as a task may take. If the process dies, the next one takes the mail back at once.
-const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Until the session ends. Nothing here keeps the session alive while the teammate waits or works.
-pub(super) async fn serve(
+pub(super) struct Teammate {
     team: Weak<Team>,
     definition: AgentDefinition,
-    mut news: watch::Receiver<u64>,
     closing: CancellationToken,
-) {
-    loop {
-        news.borrow_and_update();
-        let Some(now) = team.upgrade().filter(|_| !closing.is_cancelled()) else { return };
-        let address = now.addresses.of_member(&definition.name);
-        match now.desk.receive(address, LEASE).await {
-            Ok(Some(delivery)) => {
-                handle(now, &definition, delivery, &closing).await;
-                continue;
+    /// A task whose report waits for the end of a request.
+    held: Option<Delivery>,
+}
+
+/// What a teammate has to do next.
+enum Next {
+    Mail(Delivery),
+    /// Nobody has answered this request in time.
+    Overdue(MailId),
+}
+
+/// How a turn ended; none: the session ends, and the next process goes on with it.
+type TurnResult = Option<Result<String, String>>;
+
+impl Teammate {
+    pub(super) fn new(
+        team: Weak<Team>,
+        definition: AgentDefinition,
+        closing: CancellationToken,
+    ) -> Self {
+        Teammate { team, definition, closing, held: None }
+    }
+
+    /// Until the session ends. Nothing here keeps the session alive while the teammate waits or works.
+    pub(super) async fn serve(mut self, mut news: watch::Receiver<u64>) {
+        loop {
+            news.borrow_and_update();
+            let Some(team) = self.team.upgrade().filter(|_| !self.closing.is_cancelled()) else {
+                return;
+            };
+            match self.next(&team).await {
+                Ok(Some(next)) => {
+                    self.take(team, next).await;
+                    continue;
+                }
+                Ok(None) => {}
+                Err(why) => team.warn(&why),
             }
-            Ok(None) => {}
-            Err(why) => now.warn(&why),
+            let due = team.due(self.name());
+            drop(team);
+            if !super::next_news(&mut news, &self.closing, due).await {
+                return;
+            }
         }
-        drop(now);
-        if !super::next_news(&mut news, &closing).await {
+    }
+
+    fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    async fn next(&self, team: &Arc<Team>) -> Result<Option<Next>, String> {
+        if let Some(request) = team.overdue(self.name()) {
+            return Ok(Some(Next::Overdue(request)));
+        }
+        let mail = team.desk.receive(team.address(self.name()), LEASE).await?;
+        Ok(mail.map(Next::Mail))
+    }
+
+    async fn take(&mut self, team: Arc<Team>, next: Next) {
+        match next {
+            Next::Overdue(request) => {
+                let item = overdue(&request, team.request_deadline);
+                let input = FirstInput::Item(Box::new(item));
+                self.request_ended(team, &request, input, None).await;
+            }
+            Next::Mail(delivery) => match (delivery.mail.kind(), delivery.mail.in_reply_to.clone())
+            {
+                (MailKind::Task | MailKind::Request, _) => self.answer(team, delivery).await,
+                (MailKind::Reply | MailKind::Notice, Some(request)) => {
+                    let input =
+                        FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses)));
+                    self.request_ended(team, &request, input, Some(delivery)).await;
+                }
+                _ => self.read(team, delivery).await,
+            },
+        }
+    }
+
+    /// A task, or a request of somebody else.
+    async fn answer(&mut self, team: Arc<Team>, delivery: Delivery) {
+        if let Some(why) = team.parked(self.name()) {
+            let text = format!("Not done: {why}.");
+            return self.settle(&team, delivery, Outcome::Replied { text }).await;
+        }
+        let (id, from) =
+            (delivery.mail.id.clone(), team.addresses.name(&delivery.mail.from).to_owned());
+        // Mails are taken one by one, so nothing speaks against it.
+        let _ = team.step(self.name(), Happening::Request { id, from });
+        let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
+        let input = match self.progress(&team, &delivery).await {
+            Progress::NotBegun => {
+                FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses)))
+            }
+            Progress::Queued => FirstInput::Queued,
+            Progress::Open(request) => {
+                if let Some(request) = &request {
+                    team.waits_again(self.name(), request);
+                }
+                FirstInput::OpenTurn
+            }
+            Progress::Ended(text) => return self.turn_ended(&team, delivery, Ok(text)).await,
+            Progress::Failed(why) => return self.turn_ended(&team, delivery, Err(why)).await,
+            Progress::Waits(request) => {
+                team.waits_again(self.name(), &request);
+                return self.turn_ended(&team, delivery, Ok(String::new())).await;
+            }
+        };
+        let Some(result) = self.turn(team, input, &call, &task).await else { return };
+        if let Some(team) = self.team.upgrade() {
+            self.turn_ended(&team, delivery, result).await;
+        }
+    }
+
+    /// The last text is the reply, unless a request of this turn is open: then a later turn completes it.
+    async fn turn_ended(
+        &mut self,
+        team: &Arc<Team>,
+        delivery: Delivery,
+        result: Result<String, String>,
+    ) {
+        if let Ok(Duty::Nothing) = team.step(self.name(), Happening::TurnEnded) {
+            team.rests(self.name());
+            self.held = Some(delivery);
             return;
         }
+        let text = match &result {
+            Ok(text) => text.clone(),
+            Err(why) => format!("{} failed: {why}.", self.name()),
+        };
+        self.settle(team, delivery, Outcome::Replied { text }).await;
+        team.ends(self.name(), result.as_ref().err().map(String::as_str));
     }
-}
 
-enum Begun {
-    /// An earlier process had done the work.
-    Done(String),
-    Working(Box<TeammateAtWork>, FirstInput),
-    Refused(String),
-    /// It is parked.
-    Returned(String),
-    /// The session ends.
-    Closing,
-}
-
-async fn handle(
-    team: Arc<Team>,
-    definition: &AgentDefinition,
-    delivery: Delivery,
-    closing: &CancellationToken,
-) {
-    let name = definition.name.as_str();
-    team.begins(name, label(&delivery.mail.text));
-    let begun = match team.parked(name) {
-        Some(why) => Begun::Returned(why),
-        None => begin(&team, definition, &delivery, closing).await,
-    };
-    let (desk, weak) = (team.desk.clone(), Arc::downgrade(&team));
-    drop(team);
-    let result = match begun {
-        Begun::Done(text) => Ok(text),
-        Begun::Refused(why) => Err(why),
-        Begun::Returned(why) => return give_back(&desk, &weak, name, delivery, why).await,
-        Begun::Working(work, input) => work.run(input).await.result(),
-        Begun::Closing => return,
-    };
-    // The mail stays in hand: the next process goes on with it.
-    if result.is_err() && closing.is_cancelled() {
-        return;
-    }
-    let outcome = match &result {
-        _ if !delivery.mail.kind().wants_reply() => Outcome::Handled,
-        Ok(text) => Outcome::Replied { text: text.clone() },
-        Err(why) => Outcome::Replied { text: format!("{name} failed: {why}.") },
-    };
-    let settled = desk.settle(delivery, outcome).await;
-    if let Some(team) = weak.upgrade() {
-        team.ends(name, result.as_ref().err().map(String::as_str));
-        if let Err(why) = settled {
-            team.warn(&why);
+    /// A request of this teammate was answered, or will not be. `mail` says so, or else its deadline.
+    async fn request_ended(
+        &mut self,
+        team: Arc<Team>,
+        request: &MailId,
+        input: FirstInput,
+        mail: Option<Delivery>,
+    ) {
+        let duty = team.step(self.name(), Happening::Ended { id: request.clone() });
+        let call = InboundId::new(format!("mail-{request}"));
+        // A process that died in between has read it: then the task that it belongs to goes on by itself.
+        let is_known = match &mail {
+            Some(delivery) if duty.is_err() => self.has_read(&team, delivery).await,
+            _ => false,
+        };
+        let result = match is_known {
+            true => Ok(String::new()),
+            false => match self.turn(team, input, &call, "an answer").await {
+                Some(result) => result,
+                None => return,
+            },
+        };
+        let Some(team) = self.team.upgrade() else { return };
+        if let Some(delivery) = mail {
+            self.settle(&team, delivery, Outcome::Handled).await;
         }
-    }
-}
-
-/// The sender learns why nobody reads it.
-async fn give_back(
-    desk: &Arc<MailDesk>,
-    team: &Weak<Team>,
-    name: &str,
-    delivery: Delivery,
-    why: String,
-) {
-    let outcome = match delivery.mail.kind().wants_reply() {
-        true => Outcome::Replied { text: format!("Not done: {why}.") },
-        false => Outcome::Handled,
-    };
-    let settled = desk.settle(delivery, outcome).await;
-    if let Some(team) = team.upgrade() {
-        team.rests(name);
-        if let Err(why) = settled {
-            team.warn(&why);
-        }
-    }
-}
-
-async fn begin(
-    team: &Arc<Team>,
-    definition: &AgentDefinition,
-    delivery: &Delivery,
-    closing: &CancellationToken,
-) -> Begun {
-    let item = item_id(&delivery.mail);
-    let input = match seen_before(team, definition, delivery).await {
-        MailTurn::Ended(text) => return Begun::Done(text),
-        MailTurn::Failed(why) => return Begun::Refused(why),
-        MailTurn::Open => FirstInput::OpenTurn,
-        MailTurn::NotBegun => FirstInput::Item(Box::new(for_teammate(delivery, &team.addresses))),
-    };
-    loop {
-        let (call, task) = (CallId::new(item.as_str()), label(&delivery.mail.text));
-        match team.subagents.start_teammate(definition, &call, &task) {
-            Ok(work) => return Begun::Working(Box::new(work), input),
-            Err(AgentRefused::TooMany { .. }) => {
-                tokio::select! {
-                    () = closing.cancelled() => return Begun::Closing,
-                    () = team.subagents.slot_free() => {}
-                }
+        match (duty, self.held.take()) {
+            (Ok(Duty::Complete { .. }), Some(task)) => self.turn_ended(&team, task, result).await,
+            (_, held) => {
+                self.held = held;
+                team.rests(self.name());
             }
-            Err(AgentRefused::Closing) => return Begun::Closing,
-            Err(refused) => return Begun::Refused(refused.to_string()),
         }
     }
-}
 
-/// Only a mail that was delivered before can be known to the log.
-async fn seen_before(
-    team: &Arc<Team>,
-    definition: &AgentDefinition,
-    delivery: &Delivery,
-) -> MailTurn {
-    let session = team.subagents.session_of(&definition.name);
-    let Some(session) = session.filter(|_| delivery.mail.deliveries > 1) else {
-        return MailTurn::NotBegun;
-    };
-    let (team, item) = (team.clone(), item_id(&delivery.mail));
-    let read = move || mail_turn::of(&team.read_log(&session), &item);
-    tokio::task::spawn_blocking(read).await.unwrap_or(MailTurn::NotBegun)
+    /// Something to know. Nobody waits for an answer.
+    async fn read(&mut self, team: Arc<Team>, delivery: Delivery) {
+        let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
+        let input = match self.progress(&team, &delivery).await {
+            _ if team.parked(self.name()).is_some() => None,
+            Progress::NotBegun => {
+                Some(FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses))))
+            }
+            Progress::Queued => Some(FirstInput::Queued),
+            Progress::Open(_) => Some(FirstInput::OpenTurn),
+            Progress::Ended(_) | Progress::Failed(_) | Progress::Waits(_) => None,
+        };
+        if let Some(input) = input {
+            if self.turn(team, input, &call, &task).await.is_none() {
+                return;
+            }
+        }
+        if let Some(team) = self.team.upgrade() {
+            self.settle(&team, delivery, Outcome::Handled).await;
+            team.rests(self.name());
+        }
+    }
+
+    /// Lets go of the team while the teammate works, so that a session that nobody has any more ends.
+    async fn turn(
+        &self,
+        team: Arc<Team>,
+        input: FirstInput,
+        call: &InboundId,
+        task: &str,
+    ) -> TurnResult {
+        team.begins(self.name(), task.to_owned());
+        let seat: Arc<dyn Teamwork> = Seat::new(&self.team, self.name());
+        let call = CallId::new(call.as_str());
+        let work = loop {
+            match team.subagents.start_teammate((&self.definition, &seat), &call, task) {
+                Ok(work) => break work,
+                Err(AgentRefused::TooMany { .. }) => {
+                    tokio::select! {
+                        () = self.closing.cancelled() => return None,
+                        () = team.subagents.slot_free() => {}
+                    }
+                }
+                Err(AgentRefused::Closing) => return None,
+                Err(refused) => return Some(Err(refused.to_string())),
+            }
+        };
+        drop(team);
+        let result = work.run(input).await.result();
+        (result.is_ok() || !self.closing.is_cancelled()).then_some(result)
+    }
+
+    async fn settle(&self, team: &Arc<Team>, delivery: Delivery, outcome: Outcome) {
+        if let Err(why) = team.desk.settle(delivery, outcome).await {
+            team.warn(&why);
+        }
+    }
+
+    /// Only a mail that was delivered before can be known to the log.
+    async fn progress(&self, team: &Arc<Team>, delivery: &Delivery) -> Progress {
+        let session = team.subagents.session_of(self.name());
+        let Some(session) = session.filter(|_| delivery.mail.deliveries > 1) else {
+            return Progress::NotBegun;
+        };
+        let requests = match team.requests_of(self.name()).await {
+            Ok(requests) => requests,
+            Err(why) => {
+                team.warn(&why);
+                Vec::new()
+            }
+        };
+        let (team, item) = (team.clone(), item_id(&delivery.mail));
+        let read =
+            move || mail_turn::progress(&team.read_log(&session), &item, requests, &team.addresses);
+        tokio::task::spawn_blocking(read).await.unwrap_or(Progress::NotBegun)
+    }
+
+    async fn has_read(&self, team: &Arc<Team>, delivery: &Delivery) -> bool {
+        let session = team.subagents.session_of(self.name());
+        let Some(session) = session.filter(|_| delivery.mail.deliveries > 1) else { return false };
+        let (team, item) = (team.clone(), item_id(&delivery.mail));
+        let read = move || mail_turn::has_arrived(&team.read_log(&session), &item);
+        tokio::task::spawn_blocking(read).await.unwrap_or(false)
+    }
 }

@@ -212,7 +212,10 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_team_that_cannot_work_is_refused
             a_teammate_has_no_more_rights_than_its_lead
             a_teammate_that_keeps_failing_is_parked
-            everybody_gets_a_broadcast;
+            everybody_gets_a_broadcast
+            two_teammates_ask_each_other_at_the_same_moment
+            a_request_that_nobody_answers_ends_at_its_deadline
+            the_lead_answers_a_teammate;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

@@ -31,7 +31,7 @@ pub fn leading(world: &World, names: &[&str]) -> Options {
         options.session.jobs.start_turns = true;
         options.session.team = TeamOptions {
             teammates: names.iter().map(|name| teammate(name)).collect(),
-            board: None,
+            ..TeamOptions::default()
         };
     })
 }
@@ -340,4 +340,118 @@ pub async fn everybody_gets_a_broadcast() {
     .await;
     assert!(session.queued().is_empty());
     assert_eq!(world.server.requests().len(), 4);
+}
+
+fn asked(answer: Reply, to: &str, message: &str) -> Reply {
+    answer.call("SendMessage", json!({ "to": to, "message": message, "request": true }))
+}
+
+/// Each waits for the other, and still answers.
+pub async fn two_teammates_ask_each_other_at_the_same_moment() {
+    let both =
+        delegated(delegated(text("Go."), "writer", "alpha: write"), "explorer", "beta: look");
+    let world = World::new(plays([
+        ("go", vec![both, text("delegated"), text("noted"), text("noted"), text("noted")]),
+        (
+            "alpha",
+            vec![
+                asked(text("I ask."), "explorer", "where?").due_at("both have begun"),
+                text("I wait."),
+                text("like this"),
+                text("written there"),
+            ],
+        ),
+        (
+            "beta",
+            vec![
+                asked(text("I ask."), "writer", "how?").due_at("both have begun"),
+                text("I wait, too."),
+                text("over there"),
+                text("looked like this"),
+            ],
+        ),
+    ]));
+    let session = open(leading(&world, &["writer", "explorer"]));
+    finished(session.ask("go").unwrap()).await;
+    let begun = |word: &str| {
+        let requests = world.server.requests();
+        requests.iter().any(|request| request.messages()[0].to_string().contains(word))
+    };
+    becomes("both have begun", || begun("alpha") && begun("beta")).await;
+    world.server.gate("both have begun").open();
+    finished(session.run_reports().unwrap().until_quiet(PATIENCE)).await;
+    let (lead, writer, explorer) =
+        (told(&world, "go"), told(&world, "alpha"), told(&world, "beta"));
+    assert!(lead.contains("written there") && lead.contains("looked like this"), "{lead}");
+    assert!(!lead.contains("I wait"), "a report waits for the answer: {lead}");
+    assert_eq!(lead.matches(TAG).count(), 2, "{lead}");
+    assert!(writer.contains("over there") && explorer.contains("like this"), "{writer} {explorer}");
+    let all = mail(&world);
+    assert_eq!(all.len(), 8, "two tasks, two requests, four replies: {all:?}");
+    assert!(all.iter().all(|(_, status)| *status == MailStatus::Acknowledged), "{all:?}");
+    world.assert_never_rejected();
+}
+
+/// One request at a time, and none waits for ever. An answer that comes late is still read.
+pub async fn a_request_that_nobody_answers_ends_at_its_deadline() {
+    let world = World::new(plays([
+        (
+            "go",
+            vec![delegated(text("Go."), "writer", "alpha: write"), text("delegated"), text("ok")],
+        ),
+        (
+            "alpha",
+            vec![
+                asked(text("I ask."), "explorer", "beta: where?"),
+                asked(text("And you?"), "lead", "where?"),
+                text("I wait."),
+                text("written anyway"),
+                text("too late"),
+            ],
+        ),
+        ("beta", vec![text("over ").gate("hold").say("there")]),
+    ]));
+    let at_once = |o: &mut Options| o.session.team.request_deadline = std::time::Duration::ZERO;
+    let session = open(with(leading(&world, &["writer", "explorer"]), at_once));
+    finished(session.ask("go").unwrap()).await;
+    reported(&session).await;
+    let (lead, writer) = (told(&world, "go"), told(&world, "alpha"));
+    assert!(lead.contains("written anyway") && !lead.contains("I wait."), "{lead}");
+    assert!(writer.contains("you are still waiting for an answer from explorer"), "{writer}");
+    assert!(writer.contains("was not answered within 0 s"), "{writer}");
+    world.server.gate("hold").open();
+    becomes("the late answer is read", || told(&world, "alpha").contains("over there")).await;
+    world.assert_never_rejected();
+}
+
+pub async fn the_lead_answers_a_teammate() {
+    let answer = json!({ "to": "writer", "message": "blue" });
+    let world = World::new(plays([
+        (
+            "go",
+            vec![
+                delegated(text("Go."), "writer", "alpha: paint"),
+                text("delegated"),
+                text("Blue.").call("SendMessage", answer),
+                text("answered"),
+                text("noted"),
+            ],
+        ),
+        (
+            "alpha",
+            vec![
+                asked(text("I ask."), "lead", "which colour?"),
+                text("I wait."),
+                text("painted blue"),
+            ],
+        ),
+    ]));
+    let session = open(leading(&world, &["writer"]));
+    finished(session.ask("go").unwrap()).await;
+    assert_eq!(reported(&session).await.text, "answered");
+    assert!(told(&world, "go").contains("Answer with SendMessage to writer"));
+    assert_eq!(reported(&session).await.text, "noted");
+    assert!(told(&world, "go").contains("painted blue"));
+    assert!(mail(&world).iter().all(|(_, status)| *status == MailStatus::Acknowledged));
+    world.assert_never_rejected();
 }

@@ -40,6 +40,7 @@ pub enum Part {
     },
     /// Dies at this write of its logs or its board while a teammate works.
     TeamKills {
+        work: team_kills::TeamWork,
         write: u64,
         torn: Option<usize>,
     },
@@ -63,7 +64,7 @@ impl CaseProcess {
             Part::JobKills { work, write, torn } => {
                 job_kills::inside(init, self, work, (write, torn))
             }
-            Part::TeamKills { write, torn } => team_kills::inside(init, self, write, torn),
+            Part::TeamKills { write, torn, .. } => team_kills::inside(init, self, write, torn),
             Part::KeptJobs { beside } => kept_jobs::inside(init, self, beside),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
         }

@@ -5,11 +5,15 @@ use crate::tool::ToolOutput;
 
 /// What one member of a team can do with the others. Each member has its own: it knows who is speaking.
 pub trait Teamwork: Send + Sync {
+    /// Whether this member gives tasks to the others.
+    fn is_lead(&self) -> bool;
+
     /// Gives a task to a teammate and does not wait for it.
     fn assign(&self, to: &str, task: String) -> BoxFuture<'static, ToolOutput>;
 
-    /// A message to a teammate, or to all of them (`*`).
-    fn send(&self, to: &str, message: String) -> BoxFuture<'static, ToolOutput>;
+    /// A message to a teammate, or to all of them (`*`). The call does not wait for an answer.
+    fn send(&self, to: &str, message: String, wants_answer: bool)
+    -> BoxFuture<'static, ToolOutput>;
 
     /// Whether a teammate has this name.
     fn is_teammate(&self, name: &str) -> bool;
