@@ -48,12 +48,13 @@ impl Session {
         self.starts_turns() && self.shared().queue.may_start_unasked()
     }
 
-    /// Comes back when the end of a job can start a turn: drive the session then. Without the option
+    /// Comes back when the end of a job or the mail of a teammate can start a turn: drive the session then. Without the option
     /// [`start_turns`](crate::JobOptions::start_turns) it never does.
     pub async fn report_due(&self) {
         let Some(jobs) = self.job_table().cloned().filter(|_| self.starts_turns()) else {
             return std::future::pending().await;
         };
+        self.serve_team();
         loop {
             let next = jobs.next_end();
             if self.has_report() {

@@ -11,7 +11,7 @@ use crate::session_directories::SessionDirectories;
 use crate::session_events::SessionEvents;
 use crate::session_options::SessionOptions;
 use crate::session_rules::RulesInForce;
-use crate::subagents::Subagents;
+use crate::subagents::{Lineage, Subagents};
 use crate::team::Team;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
@@ -58,13 +58,14 @@ pub(crate) struct SessionParts {
 }
 
 impl SessionParts {
-    /// `seat`: the place of a teammate in its team.
+    /// A teammate has its seat from where it comes from.
     pub(crate) fn kit(
         &self,
         (files, keeping): (Arc<Files>, Keeping),
         log: Arc<dyn SessionLog>,
-        seat: Option<Arc<dyn Teamwork>>,
+        lineage: Option<&Lineage>,
     ) -> Kit {
+        let seat = lineage.and_then(|lineage| lineage.seat.clone());
         Kit {
             executor: self.scope.executor().clone(),
             files,

@@ -120,6 +120,11 @@ impl Subagents {
             (true, Some(jobs)) => Some(jobs.reserve().map_err(AgentRefused::NoJob)?),
             (true, None) => return Err(AgentRefused::NoJob("this session has no jobs".to_owned())),
         };
+        // Its mailbox decides when it works.
+        let resumed = order.resume.as_deref().and_then(|agent| self.record(agent));
+        if let Some(record) = resumed.filter(|record| self.roster.is_teammate(&record.name)) {
+            return Err(AgentRefused::Teammate(record.name));
+        }
         let slot = self.slots.take(&self.path)?;
         let (session, record) = match &order.resume {
             Some(agent) => self.resume(&above, agent, None, (order, call))?,

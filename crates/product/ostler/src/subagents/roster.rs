@@ -69,6 +69,10 @@ impl Roster {
         Arc::new(Roster { teammates, ..Roster::default() })
     }
 
+    pub(super) fn is_teammate(&self, name: &str) -> bool {
+        self.teammates.iter().any(|teammate| teammate == name)
+    }
+
     /// `explorer-1`: unique among all agents that the session ever started.
     pub(super) fn new_name(&self, kind: &str, journal: &Journal) -> String {
         let mut entries = self.entries();
@@ -127,7 +131,8 @@ impl Roster {
 
     /// The newest of them for the model, one line each; none: there are none.
     pub(crate) fn lines(&self, journal: &Journal) -> Option<String> {
-        let all = self.all(journal);
+        let mut all = self.all(journal);
+        all.retain(|agent| !self.is_teammate(&agent.name));
         let newest = all.iter().skip(all.len().saturating_sub(MOST_LINES)).map(line);
         let lines: Vec<String> = newest.collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -141,7 +146,7 @@ impl Roster {
         let all = self.all(journal);
         let is_lost = |agent: &&AgentRecord| {
             let is_lost = matches!(&agent.state, AgentState::Failed { why } if why == LOST);
-            is_lost && !self.teammates.contains(&agent.name)
+            is_lost && !self.is_teammate(&agent.name)
         };
         let lost: Vec<String> =
             all.iter().rev().filter(is_lost).take(MOST_LINES).map(line).collect();

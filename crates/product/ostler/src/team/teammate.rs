@@ -203,10 +203,10 @@ impl Teammate {
             Progress::Open(_) => Some(FirstInput::OpenTurn),
             Progress::Ended(_) | Progress::Failed(_) | Progress::Waits(_) => None,
         };
-        if let Some(input) = input {
-            if self.turn(team, input, &call, &task).await.is_none() {
-                return;
-            }
+        if let Some(input) = input
+            && self.turn(team, input, &call, &task).await.is_none()
+        {
+            return;
         }
         if let Some(team) = self.team.upgrade() {
             self.settle(&team, delivery, Outcome::Handled).await;

@@ -215,7 +215,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             everybody_gets_a_broadcast
             two_teammates_ask_each_other_at_the_same_moment
             a_request_that_nobody_answers_ends_at_its_deadline
-            the_lead_answers_a_teammate;
+            the_lead_answers_a_teammate
+            a_teammate_is_not_resumed_as_an_agent;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

@@ -455,3 +455,27 @@ pub async fn the_lead_answers_a_teammate() {
     assert!(mail(&world).iter().all(|(_, status)| *status == MailStatus::Acknowledged));
     world.assert_never_rejected();
 }
+
+/// Only its mailbox wakes a teammate, so it never works on two things at once.
+pub async fn a_teammate_is_not_resumed_as_an_agent() {
+    let again = json!({ "description": "on", "prompt": "go on", "resume": "writer" });
+    let world = World::new(plays([
+        (
+            "go",
+            vec![
+                delegated(text("I ask."), "writer", "alpha: write"),
+                text("delegated"),
+                text("Go on.").call("Agent", again),
+                text("noted"),
+            ],
+        ),
+        ("alpha", vec![text("written")]),
+    ]));
+    let session = open(leading(&world, &["writer"]));
+    finished(session.ask("go").unwrap()).await;
+    session.report_due().await;
+    let seen = all(session.run_reports().unwrap()).await;
+    let results = results(&seen);
+    assert!(results[0].0 && results[0].1.contains("Give it a task with Delegate"), "{results:?}");
+    assert_eq!(session.agents().len(), 1);
+}
