@@ -81,7 +81,7 @@ struct TeamState {
     open: HashSet<MailId>,
     /// Requests of teammates that the lead has not answered.
     asked: HashMap<String, Delivery>,
-    /// An earlier process had a team, and nobody has looked yet what it left.
+    /// An earlier process may have left mail, and nobody has looked yet.
     is_resuming: bool,
     /// What was said to be wrong with the board last.
     warned: Option<String>,
@@ -140,13 +140,13 @@ impl Team {
             return;
         }
         let (team, closing) = (self.me.clone(), self.subagents.closing());
-        let has_worked =
-            |member: &AgentDefinition| self.subagents.session_of(&member.name).is_some();
-        self.state().is_resuming = self.members.iter().any(has_worked);
+        // A session that has said nothing yet has left no mail.
+        self.state().is_resuming = !self.journal.conversation().0.is_empty();
         tokio::spawn(async move {
             let Some(now) = team.upgrade() else { return };
             let started = now.start().await;
             now.state().is_resuming = false;
+            now.jobs.report_arrived();
             let news = match started {
                 Ok(news) => news,
                 Err(why) => {

@@ -18,6 +18,10 @@ impl Session {
         self.team().is_some_and(|team| team.is_busy())
     }
 
+    pub(crate) fn has_team(&self) -> bool {
+        self.team().is_some()
+    }
+
     fn team(&self) -> Option<&Arc<Team>> {
         self.shared().parts.team.get()
     }
