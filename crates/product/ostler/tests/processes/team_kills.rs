@@ -196,7 +196,15 @@ async fn go_on(inside: &CaseProcess) {
     let id = id.file_stem().unwrap().to_string_lossy().into_owned();
     options.session.log = SessionChoice::Resume(id);
     let host = Host::open(&ostler::init(), options.host).unwrap();
-    let session = host.session(options.session).unwrap();
+    // What the dead process was just starting has its lock until it is gone, too.
+    let began = std::time::Instant::now();
+    let session = loop {
+        match host.session(options.session.clone()) {
+            Ok(session) => break session,
+            Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+        }
+        tokio::task::yield_now().await;
+    };
     if session.can_resume_turn() {
         read(session.resume_turn().unwrap().until_quiet(PATIENCE)).await;
     }
