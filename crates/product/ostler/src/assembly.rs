@@ -54,6 +54,7 @@ fn checked(host: &Host, options: &SessionOptions) -> Result<Checked, Error> {
     let has_budget = has_budget(host, options)?;
     check_prices(has_budget, &choice, host.model().as_ref())?;
     let notices = check_tools(options, &policy)?;
+    options.team.check(host.home())?;
     Ok(Checked { workspace, policy, choice, has_budget, notices })
 }
 
@@ -89,11 +90,10 @@ fn assembled(
         checked(host, &options)?;
     let Opened { loaded, blobs } = open(host, &options, &workspace.cwd)?;
     notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
-    let log = loaded.log;
+    let (log, scope) = (loaded.log, host.executor().scope());
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
     let source = hooks::source(&options.log, loaded.entries.is_empty());
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
-    let scope = host.executor().scope();
     let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
     let confinement = confinement(scope.executor(), &options, &at, &environment, &policy);
     let (named, place) = ((log.id(), lineage), (host, &options, &at));
@@ -119,12 +119,13 @@ fn assembled(
         scope,
         has_budget,
         jobs: OnceLock::new(),
+        team: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
     let (events, desk) = voices(host, &options, log.id(), lineage);
     parts.join_log(host, (&options, &workspace), &keeping, &journal, &events);
-    let tools = toolbox(&options, &rules, parts.kit(files, keeping, log));
+    let tools = toolbox(&options, &rules, parts.kit((files, keeping), log, lineage));
     let learner = parts.learner(&journal, &workspace);
     let gate = gate(&options, &policy, &at, desk.clone(), lineage);
     let hooks = hooks::desk(host, parts.registry.as_ref(), source, journal.log().id(), lineage);

@@ -197,6 +197,7 @@ impl Stream for Driver {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arc<Envelope>>> {
         let this = &mut *self;
         this.session.events().register(cx.waker());
+        this.session.serve_team();
         loop {
             if let Some(envelope) = this.session.events().unread() {
                 return Poll::Ready(Some(envelope));

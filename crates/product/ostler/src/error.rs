@@ -42,6 +42,8 @@ pub enum Error {
     NotKept(String),
     #[error("the last undo cannot be redone: its snapshots no longer exist ({0})")]
     RedoNotKept(String),
+    #[error("cannot use the team: {0}")]
+    Team(String),
     #[error("this session already has a driver")]
     AlreadyDriven,
     #[error("{0}")]

@@ -45,16 +45,15 @@ pub async fn explain(
         workspace::at_home(host, &options, &policy, &SessionId::new("explain"), &mut workspace)?;
     workspace.ours.extend(missing.clone());
     let scope = host.executor().scope();
-    let executor = scope.executor();
     let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
-    let confinement = assembly::confinement(executor, &options, &at, &environment, &policy);
+    let confinement = assembly::confinement(scope.executor(), &options, &at, &environment, &policy);
     let (session, rules) = (SessionRecord::default(), Live::from(policy.clone()));
     let (files, keeping) = kit::files(host, &options, &at, &session, None, &rules, &confinement);
     let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let memories =
         assembly::remembers(host, &options, missing.as_deref().or(host.home()), &workspace.cwd);
     let kit = Kit {
-        executor: executor.clone(),
+        executor: scope.executor().clone(),
         files: files.clone(),
         environment,
         keeping: keeping_to_judge(keeping),
@@ -64,6 +63,7 @@ pub async fn explain(
         log,
         agents: None,
         jobs: None,
+        team: None,
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

@@ -14,6 +14,7 @@ use ostler_engine::SyncPool;
 use ostler_exec::Executor;
 use ostler_ledger::SharedLedger;
 use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
+use ostler_store::FaultPlan;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -35,6 +36,8 @@ struct HostParts {
     model: Arc<Providers>,
     ledger: Option<SharedLedger>,
     syncs: SyncPool,
+    /// Of everything that is written in crash tests.
+    fault: Option<Arc<FaultPlan>>,
     /// Looking for the layers of the sandbox has begun.
     probing: Arc<AtomicBool>,
     /// Directories in which leftovers of dead processes were looked for.
@@ -51,7 +54,8 @@ impl Host {
         let ledger = options.home.as_deref().map(spending::shared_ledger);
         let (executor, syncs) = (Executor::new(init.supervisor.clone()), SyncPool::default());
         let (probing, cleaned) = Default::default();
-        let parts = HostParts { options, executor, model, ledger, syncs, probing, cleaned };
+        let fault = options.fault.map(|fault| Arc::new(FaultPlan::new(fault)));
+        let parts = HostParts { options, executor, model, ledger, syncs, fault, probing, cleaned };
         Ok(Host { parts: Arc::new(parts) })
     }
 
@@ -88,13 +92,18 @@ impl Host {
         let HostParts { options, executor, model, syncs, probing, cleaned, .. } = &*self.parts;
         let options = HostOptions { home: Some(home.to_owned()), ..options.clone() };
         let (executor, model, syncs) = (executor.clone(), model.clone(), syncs.clone());
-        let (ledger, probing, cleaned) = (None, probing.clone(), cleaned.clone());
-        let parts = HostParts { options, executor, model, ledger, syncs, probing, cleaned };
+        let (ledger, fault) = (None, self.fault());
+        let (probing, cleaned) = (probing.clone(), cleaned.clone());
+        let parts = HostParts { options, executor, model, ledger, syncs, fault, probing, cleaned };
         Host { parts: Arc::new(parts) }
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
         self.parts.options.home.as_deref()
+    }
+
+    pub(crate) fn fault(&self) -> Option<Arc<FaultPlan>> {
+        self.parts.fault.clone()
     }
 
     pub(crate) fn executor(&self) -> &Executor {

@@ -8,7 +8,7 @@ use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Teamwork, Tool};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -33,6 +33,7 @@ pub(crate) struct Kit {
     pub(crate) environment: Live<CommandVariables>,
     pub(crate) agents: Option<Arc<dyn Delegate>>,
     pub(crate) jobs: Option<Arc<dyn Jobs>>,
+    pub(crate) team: Option<Arc<dyn Teamwork>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -211,6 +212,7 @@ pub(crate) fn tools(
             log: Some(kit.log),
             agents: kit.agents,
             jobs: kit.jobs,
+            team: kit.team,
         },
     });
     // A built-in tool cannot be replaced.

@@ -98,6 +98,7 @@ mod subagents;
 mod surroundings;
 mod system;
 mod task_board;
+mod team;
 mod undo;
 mod workspace;
 
@@ -209,6 +210,7 @@ pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
 pub use task_board::{board_path, open_board, open_board_on_server, open_project_board};
+pub use team::{TeamOptions, shipped_teammates};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
     UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,

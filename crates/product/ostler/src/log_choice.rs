@@ -19,10 +19,7 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<Opened, Error> {
     let Some(home) = host.home() else { return in_memory(&options.log, cwd) };
-    let store = match host.options().fault {
-        None => FileStore::new(home)?,
-        Some(fault) => FileStore::with_fault(home, fault)?,
-    };
+    let store = FileStore::with_plan(home, host.fault())?;
     let loaded = match &options.log {
         SessionChoice::New => create(&store, fresh_id(), cwd)?,
         SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
@@ -101,7 +98,7 @@ pub fn check_continue(home: &Path, cwd: &Path) -> Result<(), Error> {
 /// A log that exists, by its whole id.
 pub(crate) fn open_known(host: &Host, id: &SessionId) -> Result<Opened, Error> {
     let home = host.home().ok_or_else(|| StoreError::NotFound(id.clone()))?;
-    let store = FileStore::new(home)?;
+    let store = FileStore::with_plan(home, host.fault())?;
     let loaded = store.open(id)?;
     let blobs = store.blobs_of(id);
     Ok(Opened { loaded, blobs })
@@ -127,7 +124,7 @@ pub(crate) fn open_child(host: &Host, cwd: &Path, started_by: StartedBy) -> Resu
         let store = SessionsInMemory::new();
         return Ok(Opened { loaded: loaded(store.create(first)?), blobs: store.blobs() });
     };
-    let store = FileStore::new(home)?;
+    let store = FileStore::with_plan(home, host.fault())?;
     let loaded = loaded(store.create(first)?);
     let blobs = store.blobs_of(loaded.log.id());
     Ok(Opened { loaded, blobs })

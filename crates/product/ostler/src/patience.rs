@@ -35,6 +35,10 @@ impl Patience {
                 self.timer = Some(Box::pin(tokio::time::sleep(self.patience)));
                 continue;
             };
+            // Whether a team has anything to report is known only a moment after its session was opened.
+            if session.has_team() && !session.has_running_jobs() && !session.has_report() {
+                return Poll::Ready(());
+            }
             ready!(timer.as_mut().poll(cx));
             let has_agents = session.has_background_agents();
             if !has_agents && !self.had_agents {

@@ -1,10 +1,14 @@
 //! The agents below a session: who they are, and what a person can do about them while they work.
 
+use crate::driver::{Driver, Until};
+use crate::error::Error;
 use crate::input::{InputReceipt, InputRefused};
+use crate::queue::Place;
 use crate::session::Session;
 use crate::subagents::AgentRun;
 use ostler_core::event::{AgentPath, Event, Finished, ModelUsage};
 use ostler_core::ids::{QuestionId, SessionId};
+use ostler_core::inbox::Inbound;
 use ostler_core::message::Message;
 use ostler_core::session::AgentState;
 use std::sync::Arc;
@@ -103,6 +107,18 @@ impl Session {
                 session.send(crate::Input::Interrupt { cancel_queued: true })
             }
         }
+    }
+
+    /// Begins a turn with an item of the inbox, which arrives now unless it has before.
+    pub(crate) fn ask_once(&self, item: Inbound) -> Result<Driver, Error> {
+        let driver = self.driver(Until::Idle)?;
+        let inbox = self.shared().agent.inbox();
+        if inbox.pending().iter().all(|had| had.id != item.id) {
+            inbox.arrive(item)?;
+            self.shared().queue.push(Place::Inbox);
+        }
+        self.shared().queue.release();
+        Ok(driver)
     }
 
     fn find_running(&self, agent: &AgentPath) -> Option<Arc<AgentRun>> {

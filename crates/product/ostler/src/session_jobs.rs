@@ -18,26 +18,29 @@ impl Session {
         self.job_table().map(|jobs| jobs.list()).unwrap_or_default()
     }
 
-    /// Some job runs. When none does any more, the ends of all of them are in the inbox.
+    /// Some job runs, or a teammate has a task. When there are none any more, the ends of all of them are in the inbox.
     pub fn has_running_jobs(&self) -> bool {
-        self.job_table().is_some_and(|jobs| jobs.is_busy(None))
+        self.has_busy_teammates() || self.job_table().is_some_and(|jobs| jobs.is_busy(None))
     }
 
-    /// Some agent runs in the background.
+    /// Some agent runs in the background, or a teammate has a task.
     pub fn has_background_agents(&self) -> bool {
-        self.job_table().is_some_and(|jobs| jobs.is_busy(Some(JobKind::Agent)))
+        let jobs = self.job_table();
+        self.has_busy_teammates() || jobs.is_some_and(|jobs| jobs.is_busy(Some(JobKind::Agent)))
     }
 
-    /// The end of a job waits to start a turn, and none runs.
+    /// The end of a job or the mail of a teammate waits to start a turn, and none runs.
     pub fn has_report(&self) -> bool {
         self.can_report() && self.shared().agent.inbox().has_report(|item| self.may_start(item))
     }
 
-    /// The ends of jobs that [`has_report`](Session::has_report) speaks of, oldest first.
+    /// What [`has_report`](Session::has_report) speaks of, oldest first.
     pub fn reports(&self) -> Vec<QueuedItem> {
         let mut waiting = self.queued();
-        let is_job = |item: &QueuedItem| matches!(item.source, InboundSource::Job { .. });
-        waiting.retain(|item| self.can_report() && is_job(item) && self.may_start(&item.id));
+        let is_report = |item: &QueuedItem| {
+            matches!(item.source, InboundSource::Job { .. } | InboundSource::Agent { .. })
+        };
+        waiting.retain(|item| self.can_report() && is_report(item) && self.may_start(&item.id));
         waiting
     }
 
@@ -45,12 +48,13 @@ impl Session {
         self.starts_turns() && self.shared().queue.may_start_unasked()
     }
 
-    /// Comes back when the end of a job can start a turn: drive the session then. Without the option
+    /// Comes back when the end of a job or the mail of a teammate can start a turn: drive the session then. Without the option
     /// [`start_turns`](crate::JobOptions::start_turns) it never does.
     pub async fn report_due(&self) {
         let Some(jobs) = self.job_table().cloned().filter(|_| self.starts_turns()) else {
             return std::future::pending().await;
         };
+        self.serve_team();
         loop {
             let next = jobs.next_end();
             if self.has_report() {

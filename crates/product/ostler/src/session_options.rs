@@ -2,6 +2,7 @@
 
 use crate::hooks::HookOptions;
 use crate::jobs::JobOptions;
+use crate::team::TeamOptions;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
@@ -67,6 +68,8 @@ pub struct SessionOptions {
     pub max_agent_time: Duration,
     /// Kinds of agents besides those that ship.
     pub agents: Vec<AgentDefinition>,
+    /// Agents that keep their context between tasks; needs a home.
+    pub team: TeamOptions,
     /// Pieces of what agents write are in the events, too, not only whole blocks.
     pub agent_deltas: bool,
     /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
@@ -160,6 +163,7 @@ impl SessionOptions {
             max_agent_depth: SessionOptions::MAX_AGENT_DEPTH,
             max_agent_time: SessionOptions::MAX_AGENT_TIME,
             agents: Vec::new(),
+            team: TeamOptions::default(),
             agent_deltas: false,
             agent: None,
             task: None,

@@ -11,10 +11,11 @@ use crate::session_directories::SessionDirectories;
 use crate::session_events::SessionEvents;
 use crate::session_options::SessionOptions;
 use crate::session_rules::RulesInForce;
-use crate::subagents::Subagents;
+use crate::subagents::{Lineage, Subagents};
+use crate::team::Team;
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
-use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog};
+use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog, Teamwork};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
 use ostler_exec::CommandScope;
@@ -52,10 +53,19 @@ pub(crate) struct SessionParts {
     pub(crate) environment: Live<CommandVariables>,
     /// What goes on in the background; set once the log is there.
     pub(crate) jobs: OnceLock<Arc<JobTable>>,
+    /// Its teammates; set with the jobs, where it has any.
+    pub(crate) team: OnceLock<Arc<Team>>,
 }
 
 impl SessionParts {
-    pub(crate) fn kit(&self, files: Arc<Files>, keeping: Keeping, log: Arc<dyn SessionLog>) -> Kit {
+    /// A teammate has its seat from where it comes from.
+    pub(crate) fn kit(
+        &self,
+        (files, keeping): (Arc<Files>, Keeping),
+        log: Arc<dyn SessionLog>,
+        lineage: Option<&Lineage>,
+    ) -> Kit {
+        let seat = lineage.and_then(|lineage| lineage.seat.clone());
         Kit {
             executor: self.scope.executor().clone(),
             files,
@@ -67,6 +77,7 @@ impl SessionParts {
             agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
             jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
+            team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>).or(seat),
         }
     }
 
@@ -82,8 +93,14 @@ impl SessionParts {
     ) {
         self.undo_news = UndoNews::of(keeping, journal);
         let (journal, events) = (journal.clone(), events.clone());
-        let table = JobTable::open(host.home(), &workspace.cwd, options.jobs, journal, events);
-        let _ = self.jobs.set(table);
+        let (of_team, home) = ((journal.clone(), events.clone()), host.home());
+        let table = JobTable::open(home, &workspace.cwd, options.jobs, journal, events);
+        let _ = self.jobs.set(table.clone());
+        if let Some(home) = home.filter(|_| !options.team.teammates.is_empty()) {
+            let place = (home, workspace.cwd.as_path(), host.fault());
+            let team = Team::new(&options.team, place, &self.subagents, table, of_team);
+            let _ = self.team.set(team);
+        }
     }
 
     /// What is repeated after a compaction, what is added after calls, and what runs before a compaction. `window` is

@@ -5,8 +5,8 @@ use crate::{Profile, ProfileError, prices, providers};
 use ostler::config::values::{JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS};
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
-    Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options, SessionOptions,
-    SkillFolders,
+    AgentDefinition, Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options,
+    SessionOptions, SkillFolders,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,6 +29,8 @@ impl Profile {
         session.policy = loaded.policy.clone();
         session.skills = self.skills();
         session.agents.clone_from(&loaded.agents);
+        session.team.teammates = team(&loaded.team);
+        session.team.project = Some(places.project.clone());
         providers::choose(&mut host, &mut session, self)?;
         session.log = flags.session()?;
         session.system_prompt.clone_from(&flags.system_prompt);
@@ -103,4 +105,21 @@ fn instructions(places: &SettingsPlaces, trusted: bool) -> InstructionPlaces {
         user: user.into_iter().flatten().collect(),
         trusted,
     }
+}
+
+/// A teammate without a role is one that ships.
+fn team(defined: &[AgentDefinition]) -> Vec<AgentDefinition> {
+    let shipped = ostler::shipped_teammates();
+    let complete = |teammate: &AgentDefinition| {
+        let found =
+            shipped.iter().find(|it| it.name == teammate.name && teammate.prompt.is_empty());
+        let Some(shipped) = found else { return teammate.clone() };
+        let description = match teammate.description.as_str() {
+            "" => shipped.description.clone(),
+            own => own.to_owned(),
+        };
+        let (prompt, mode) = (shipped.prompt.clone(), shipped.mode);
+        AgentDefinition { description, prompt, mode, ..teammate.clone() }
+    };
+    defined.iter().map(complete).collect()
 }

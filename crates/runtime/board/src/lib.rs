@@ -31,6 +31,7 @@ mod mail_rows;
 pub mod mail_rules;
 mod mail_store;
 mod mailbox;
+pub mod protocol;
 mod registry;
 pub mod rules;
 mod task;
@@ -45,8 +46,8 @@ pub use board_file::{BoardFile, Setup};
 pub use error::{BoardError, Refusal};
 pub use limits::Limits;
 pub use mail::{
-    AgentChange, Delivery, Lag, Mail, MailId, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
-    POSTMASTER,
+    AgentChange, Delivery, Lag, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus,
+    NewMail, Outcome, POSTMASTER,
 };
 pub use mailbox::{Mailbox, SharedBoard, receive_new};
 pub use task::{Blocker, HistoryEntry, NewTask, Priority, Status, Task, TaskEvent, TaskId};

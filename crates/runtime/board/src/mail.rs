@@ -17,6 +17,14 @@ impl MailId {
         MailId(short_id(uuid))
     }
 
+    /// The id of a new mail of this kind. Stores keep an id as it is, so they keep the kind with it.
+    pub fn of_kind(kind: MailKind, uuid: &str) -> Self {
+        match kind.prefix() {
+            Some(prefix) => MailId(format!("{prefix}-{}", short_id(uuid))),
+            None => MailId::from_uuid(uuid),
+        }
+    }
+
     /// The id of the one reply to a mail: recording it twice changes nothing.
     pub fn reply(&self) -> MailId {
         MailId(format!("{}-reply", self.0))
@@ -30,6 +38,37 @@ impl MailId {
 impl fmt::Display for MailId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What a mail wants from its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailKind {
+    /// To be read, and nothing else.
+    Note,
+    /// To be answered while its sender waits.
+    Request,
+    /// To be done, and reported on.
+    Task,
+    /// The answer to one of the above.
+    Reply,
+    /// A mail was not read.
+    Notice,
+}
+
+impl MailKind {
+    fn prefix(self) -> Option<&'static str> {
+        match self {
+            MailKind::Task => Some("task"),
+            MailKind::Request => Some("request"),
+            MailKind::Note | MailKind::Reply | MailKind::Notice => None,
+        }
+    }
+
+    /// The last text of the reader is the reply.
+    pub fn wants_reply(self) -> bool {
+        matches!(self, MailKind::Request | MailKind::Task)
     }
 }
 
@@ -109,6 +148,22 @@ pub struct Mail {
     pub why: Option<String>,
 }
 
+impl Mail {
+    pub fn kind(&self) -> MailKind {
+        let is = |kind: &MailKind| {
+            let rest = kind.prefix().and_then(|prefix| self.id.0.strip_prefix(prefix));
+            rest.is_some_and(|rest| rest.starts_with('-'))
+        };
+        match &self.in_reply_to {
+            Some(_) if self.from == POSTMASTER => MailKind::Notice,
+            Some(_) => MailKind::Reply,
+            None => {
+                [MailKind::Task, MailKind::Request].into_iter().find(is).unwrap_or(MailKind::Note)
+            }
+        }
+    }
+}
+
 /// What the sender learns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailReceipt {
@@ -150,7 +205,8 @@ pub enum Outcome {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentChange {
-    /// Mail that bounces is also reported to the lead.
+    /// Mail that bounces is also reported to the lead. What an earlier process of this agent had in hand is unread again: the
+    /// caller knows that this process is gone.
     Started { lead: Option<String> },
     /// Its unread mail bounces, and so does what is sent to it later.
     Finished,

@@ -49,6 +49,8 @@ pub enum MailChange {
     Expire {
         most: u32,
     },
+    /// The reader has been started again, so whoever had the mail is gone.
+    Reclaim,
     /// The recipient has finished.
     Bounce {
         why: String,
@@ -97,6 +99,12 @@ pub fn step(state: &MailState, change: &MailChange, now: u64) -> Result<MailStep
                 return Err(NotYours);
             }
             failed(&mut to, "its reader did not settle it in time", *most);
+        }
+        MailChange::Reclaim => {
+            if state.status != MailStatus::Delivered {
+                return Err(NotYours);
+            }
+            to.status = MailStatus::Unread;
         }
         MailChange::Bounce { why } => {
             if state.status.is_settled() {

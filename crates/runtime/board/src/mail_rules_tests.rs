@@ -11,6 +11,12 @@ type Small = (MailState, u64, u64, u32);
 
 #[test]
 fn every_state_of_a_mail_is_in_order() {
+    walk(false);
+    walk(true);
+}
+
+/// `reclaims`: the reader is started again at any moment.
+fn walk(reclaims: bool) {
     let first: Small = (MailState::new(), 0, 0, 0);
     let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
     while let Some((state, token, now, acknowledged)) = open.pop() {
@@ -20,7 +26,8 @@ fn every_state_of_a_mail_is_in_order() {
             state.why.is_some(),
             matches!(state.status, MailStatus::Bounced | MailStatus::Dead)
         );
-        assert!(state.deliveries <= MOST_DELIVERIES);
+        let most = if reclaims { token } else { MOST_DELIVERIES.into() };
+        assert!(u64::from(state.deliveries) <= most);
         let mut next = vec![];
         if now < MOST_TIME {
             next.push((state.clone(), token, now + 1, acknowledged));
@@ -29,6 +36,9 @@ fn every_state_of_a_mail_is_in_order() {
             MailChange::Expire { most: MOST_DELIVERIES },
             MailChange::Bounce { why: "gone".into() },
         ];
+        if reclaims {
+            changes.push(MailChange::Reclaim);
+        }
         if token < MOST_TOKEN {
             changes.push(MailChange::Deliver { token: token + 1, until: now + LEASE });
         }

@@ -89,7 +89,15 @@ impl Mailbox for BoardFile {
         named(name, &limits)?;
         let (name, change) = (name.to_owned(), change.clone());
         self.change(Durability::Synced, move |tx| match change {
-            AgentChange::Started { lead } => Ok(set_agent(tx, &name, lead.as_deref(), false)?),
+            AgentChange::Started { lead } => {
+                set_agent(tx, &name, lead.as_deref(), false)?;
+                let mut rows = unsettled_of(tx, &name)?;
+                rows.retain(|row| row.state.status == MailStatus::Delivered);
+                for row in rows {
+                    apply(tx, &row, &MailChange::Reclaim, &limits, now)?;
+                }
+                Ok(())
+            }
             AgentChange::Finished => {
                 let lead = agent(tx, &name)?.lead;
                 set_agent(tx, &name, lead.as_deref(), true)?;

@@ -41,6 +41,27 @@ fn each_kind_is_one_line_with_its_places() {
 }
 
 #[test]
+fn teammates_of_a_project_count_after_trust() {
+    let ground = ConfigGround::new();
+    fs::create_dir_all(ground.path("ws/.ostler")).unwrap();
+    let team = |role: &str| format!("teammates:\n- name: writer\n- name: tester\n  role: {role}\n");
+    ground.write("ws/.ostler/team.yaml", &team("Test it."));
+    let names = || -> Vec<(String, String)> {
+        let team = ground.load().team;
+        team.into_iter().map(|teammate| (teammate.name, teammate.prompt)).collect()
+    };
+    assert!(names().is_empty());
+    let untrusted = ground.load().untrusted.unwrap();
+    assert!(format!("{untrusted:?}").contains("defines the teammate tester"), "{untrusted:?}");
+    crate::accept(&ground.places, &untrusted).unwrap();
+    let both = [("writer", ""), ("tester", "Test it.")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(names(), both);
+    // Another content is another file.
+    ground.write("ws/.ostler/team.yaml", &team("Delete everything."));
+    assert!(names().is_empty());
+}
+
+#[test]
 fn agents_of_a_project_count_after_trust() {
     let mut ground = ConfigGround::new();
     assert!(ground.load().agents.is_empty());

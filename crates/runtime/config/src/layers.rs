@@ -15,7 +15,7 @@ use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
     AgentFile, AgentFileState, Check, ConfigError, Settings, SettingsPlaces, Values, agent_files,
-    approvals, permissions_yaml, settings_json,
+    approvals, permissions_yaml, settings_json, team_yaml,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::hook::HookSpec;
@@ -54,6 +54,8 @@ pub struct LoadedSettings {
     pub skills: Vec<String>,
     /// Kinds of agents that the person defined, and those of the project that the person accepted.
     pub agents: Vec<AgentDefinition>,
+    /// Teammates that the person defined, and those of the project that the person accepted.
+    pub team: Vec<AgentDefinition>,
     /// The files in which agents are defined, whether they are used or not.
     pub agent_files: Vec<AgentFile>,
     /// Allow rules of files that are not trusted: not in force.
@@ -75,6 +77,7 @@ pub fn load(places: &SettingsPlaces, check: &Check<'_>) -> Result<LoadedSettings
     };
     layers.user()?;
     layers.agents();
+    layers.team()?;
     layers.project()?;
     if let Some(argument) = &places.settings_arg {
         layers.argument(argument)?;
@@ -204,6 +207,25 @@ impl SettingsLayers<'_> {
         }
     }
 
+    fn team(&mut self) -> Result<(), ConfigError> {
+        let file = self.places.ostler_home.join("team.yaml");
+        if self.places.sources.user
+            && let Some(text) = read_text(&file, MOST_BYTES)?
+        {
+            self.loaded.team = team_yaml::parse(&text, &file)?;
+        }
+        Ok(())
+    }
+
+    /// The person's own come first.
+    fn add_teammates(&mut self, team: Vec<AgentDefinition>) {
+        for teammate in team {
+            if self.loaded.team.iter().all(|had| had.name != teammate.name) {
+                self.loaded.team.push(teammate);
+            }
+        }
+    }
+
     fn agent(&mut self, file: &Path, read: Result<AgentDefinition, String>) {
         let LoadedSettings { agents, agent_files, warnings, .. } = &mut self.loaded;
         match read {
@@ -259,6 +281,7 @@ impl SettingsLayers<'_> {
                     if let Some(definition) = file.agent() {
                         self.agent(&file.path, Ok(definition));
                     }
+                    self.add_teammates(file.teammates()?);
                     self.add(settings, &file.path);
                 }
                 (Ok(settings), counts, false) => {

@@ -27,6 +27,7 @@ pub mod settings_json;
 mod settings_keys;
 mod skill_folders;
 mod started_programs;
+mod team_yaml;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;

@@ -87,6 +87,15 @@ pub(crate) fn read(
 }
 
 fn raw(text: &str, file: &Path) -> Result<RawFile, ConfigError> {
+    let raw = yaml(text, file)?;
+    raw.ok_or_else(|| ConfigError::new(file, 1, "it is empty; write rules or delete the file"))
+}
+
+/// None: the text is empty.
+pub(crate) fn yaml<T: serde::de::DeserializeOwned>(
+    text: &str,
+    file: &Path,
+) -> Result<Option<T>, ConfigError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         no_schema: true,
@@ -94,12 +103,10 @@ fn raw(text: &str, file: &Path) -> Result<RawFile, ConfigError> {
         with_snippet: false,
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let raw: Option<RawFile> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
-            ConfigError::new(file, line, said(&error.without_snippet().to_string()))
-        })?;
-    raw.ok_or_else(|| ConfigError::new(file, 1, "it is empty; write rules or delete the file"))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
+        ConfigError::new(file, line, said(&error.without_snippet().to_string()))
+    })
 }
 
 /// The same from a JSON value; `file` is what errors name.
@@ -142,7 +149,7 @@ fn said(message: &str) -> String {
     }
 }
 
-fn line(place: &Location) -> Option<usize> {
+pub(crate) fn line(place: &Location) -> Option<usize> {
     usize::try_from(place.line()).ok().filter(|line| *line > 0)
 }
 

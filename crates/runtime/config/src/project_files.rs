@@ -7,15 +7,18 @@ use crate::json_comments::plain_json;
 use crate::located_json::Document;
 use crate::project_env::is_forbidden;
 use crate::started_programs::escaped;
-use crate::{Check, ConfigError, Settings, SettingsPlaces, permissions_yaml, settings_json};
+use crate::{
+    Check, ConfigError, Settings, SettingsPlaces, permissions_yaml, settings_json, team_yaml,
+};
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
 
 /// Files of a project that speak to us, from low to high.
-const FILES: [(&str, Tier, FileForm); 6] = [
+const FILES: [(&str, Tier, FileForm); 7] = [
     (".mcp.json", Tier::Project, FileForm::Servers),
     (".ostler/permissions.yaml", Tier::Project, FileForm::Rules),
+    (".ostler/team.yaml", Tier::Project, FileForm::Team),
     (".claude/settings.json", Tier::Project, FileForm::Settings),
     (".ostler/settings.json", Tier::Project, FileForm::Settings),
     (".claude/settings.local.json", Tier::Local, FileForm::Settings),
@@ -29,6 +32,7 @@ enum FileForm {
     Settings,
     Skill,
     Agent,
+    Team,
 }
 
 pub(crate) struct ProjectFile {
@@ -145,6 +149,14 @@ impl ProjectFile {
         agent_files::parse(text, &self.path).ok()
     }
 
+    /// Who is in the team, if the file says so.
+    pub(crate) fn teammates(&self) -> Result<Vec<AgentDefinition>, ConfigError> {
+        match self.form {
+            FileForm::Team => team_yaml::parse(&text(&self.path, self.bytes.clone())?, &self.path),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Without what no project may say.
     pub(crate) fn settings(
         &self,
@@ -155,6 +167,11 @@ impl ProjectFile {
             FileForm::Servers => Ok(self.servers()),
             FileForm::Skill | FileForm::Agent => {
                 Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() })
+            }
+            FileForm::Team => {
+                let defines = |it: AgentDefinition| format!("defines the teammate {}", it.name);
+                let starts = self.teammates()?.into_iter().map(defines).collect();
+                Ok(Settings { starts, ..Settings::default() })
             }
             FileForm::Rules => {
                 let text = text(&self.path, self.bytes.clone())?;

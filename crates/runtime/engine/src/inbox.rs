@@ -68,7 +68,7 @@ impl Inbox {
         self.journal.take(starts, 1).pop()
     }
 
-    /// The news of a job that a turn could begin with, taken as above. News that `may_start` refuses come with the next
+    /// The news of a job or of a teammate that a turn could begin with, taken as above. News that `may_start` refuses come with the next
     /// prompt.
     pub fn next_report(&self, may_start: impl Fn(&InboundId) -> bool) -> Option<Inbound> {
         self.journal.take(|item| is_report(item) && may_start(&item.id), 1).pop()
@@ -107,7 +107,7 @@ fn is_due(item: &Inbound, waited: bool) -> bool {
 }
 
 fn is_report(item: &Inbound) -> bool {
-    matches!(item.source, InboundSource::Job { .. })
+    matches!(item.source, InboundSource::Job { .. } | InboundSource::Agent { .. })
 }
 
 fn is_steer(item: &Inbound) -> bool {

@@ -45,7 +45,7 @@ mod sessions;
 mod state_directory;
 
 pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
-pub use fault::Fault;
+pub use fault::{Fault, FaultPlan};
 pub use home_check::check_home;
 pub use job_folder::{
     FoundJob, JobDescription, JobFolder, JobFolders, UnreadableJob, found_jobs, job_folder,

@@ -36,7 +36,15 @@ impl FileStore {
 
     /// A store that aborts the process at one of its appends, for crash tests.
     pub fn with_fault(home: impl Into<PathBuf>, fault: Fault) -> Result<Self, StoreError> {
-        Ok(FileStore { fault: Some(Arc::new(FaultPlan::new(fault))), ..FileStore::new(home)? })
+        FileStore::with_plan(home, Some(Arc::new(FaultPlan::new(fault))))
+    }
+
+    /// The same for stores that count together.
+    pub fn with_plan(
+        home: impl Into<PathBuf>,
+        fault: Option<Arc<FaultPlan>>,
+    ) -> Result<Self, StoreError> {
+        Ok(FileStore { fault, ..FileStore::new(home)? })
     }
 
     pub fn blobs(&self) -> Arc<FileBlobs> {

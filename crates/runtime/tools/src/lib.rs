@@ -26,6 +26,7 @@ mod agent;
 mod bash;
 mod blocking_task;
 pub mod confine;
+mod delegate;
 mod denied_names;
 mod edit;
 mod files_in_use;
@@ -35,6 +36,7 @@ mod hypothetical_calls;
 mod input;
 mod job_output;
 mod job_tools;
+mod list_teammates;
 mod memory;
 mod read;
 mod recall;
@@ -61,7 +63,7 @@ pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 pub use job_output::{JobOutput, JobOutputReader};
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Teamwork, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -99,6 +101,7 @@ pub struct SessionParts {
     pub memory: Option<Arc<dyn MemoryStore>>,
     pub log: Option<Arc<dyn SessionLog>>,
     pub agents: Option<Arc<dyn Delegate>>,
+    pub team: Option<Arc<dyn Teamwork>>,
     /// Where commands go on in the background.
     pub jobs: Option<Arc<dyn Jobs>>,
 }
@@ -117,9 +120,11 @@ impl ToolSetup {
 const TOOLS: &[ListedTool] = &[
     listed::<agent::AgentTool>(),
     listed::<bash::Bash>(),
+    listed::<delegate::DelegateTool>(),
     listed::<edit::Edit>(),
     listed::<glob::Glob>(),
     listed::<grep::Grep>(),
+    listed::<list_teammates::ListTeammates>(),
     listed::<memory::MemoryTool>(),
     listed::<read::Read>(),
     listed::<recall::Recall>(),
@@ -143,6 +148,13 @@ pub fn known_tools() -> KnownTools {
         KnownTools::new(TOOLS.iter().map(|listed| (listed.name.to_owned(), listed.facts)))
     });
     KNOWN.clone()
+}
+
+/// What every member of a team needs to answer the others.
+pub fn team_tools() -> Vec<String> {
+    [send_message::SendMessage::NAME, list_teammates::ListTeammates::NAME]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// What is said of the files that the model works with. `seen` is what the session's log knows.

@@ -97,6 +97,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             Error::Workspace { .. }
             | Error::NoPrice(_)
             | Error::NoLedger
+            | Error::Team(_)
             | Error::Model(_)
             | Error::Exec(_),
         ) => Code::Config,

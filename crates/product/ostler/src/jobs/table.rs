@@ -211,6 +211,12 @@ impl JobTable {
         })
     }
 
+    /// Something else than a job has a report in the inbox.
+    pub(crate) fn report_arrived(&self) {
+        self.ends.send_modify(|count| *count += 1);
+        self.events.wake_driver();
+    }
+
     /// The calls that run commands, or one of them, go on in the background. False: no call heard it.
     pub(crate) fn move_calls(&self, call: Option<CallId>) -> bool {
         // Whoever hears it stops listening.

@@ -9,6 +9,7 @@ use crate::session::Session;
 use futures_util::{FutureExt, StreamExt};
 use ostler_core::event::{Event, Finished, ModelUsage, words};
 use ostler_core::ids::SessionId;
+use ostler_core::inbox::Inbound;
 use ostler_core::job::{JobEnd, JobStatus};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Message, ResultPart};
@@ -42,6 +43,17 @@ pub(super) struct Child {
     _slot: Slot,
 }
 
+/// What an agent begins with.
+pub(crate) enum FirstInput {
+    Prompt(String),
+    /// For its inbox, unless it is there already.
+    Item(Box<Inbound>),
+    /// What waits in its inbox.
+    Queued,
+    /// The turn that its log ends in.
+    OpenTurn,
+}
+
 /// How an agent came to its end.
 enum AgentEnd {
     Finished,
@@ -55,7 +67,7 @@ enum AgentEnd {
 }
 
 /// What an agent leaves to the one who started it.
-pub(super) struct AgentReport {
+pub(crate) struct AgentReport {
     name: String,
     session: SessionId,
     failure: Option<(JobStatus, String)>,
@@ -96,8 +108,8 @@ impl Child {
         self.session.shared().origin.1.max_agent_time
     }
 
-    pub(super) async fn work(mut self, prompt: String) -> AgentReport {
-        let end = match AssertUnwindSafe(self.driven(prompt)).catch_unwind().await {
+    pub(super) async fn work(mut self, input: FirstInput) -> AgentReport {
+        let end = match AssertUnwindSafe(self.driven(input)).catch_unwind().await {
             Ok(end) => end,
             Err(_) => AgentEnd::Panicked,
         };
@@ -119,21 +131,27 @@ impl Child {
         AgentReport { name, session, failure, text: text.unwrap_or_default() }
     }
 
-    async fn driven(&mut self, prompt: String) -> AgentEnd {
+    async fn driven(&mut self, input: FirstInput) -> AgentEnd {
         let limit = self.limit();
         let (stop, closing) = (self.run.stop.clone(), self.closing.clone());
         tokio::select! {
             biased;
             () = stop.cancelled() => AgentEnd::Stopped,
             () = closing.cancelled() => AgentEnd::Closed,
-            end = tokio::time::timeout(limit, self.turn(prompt)) => {
+            end = tokio::time::timeout(limit, self.turn(input)) => {
                 end.unwrap_or(AgentEnd::TimedOut(limit))
             }
         }
     }
 
-    async fn turn(&mut self, prompt: String) -> AgentEnd {
-        let mut driver = match self.session.ask(Message::user(prompt)) {
+    async fn turn(&mut self, input: FirstInput) -> AgentEnd {
+        let begun = match input {
+            FirstInput::Prompt(text) => self.session.ask(Message::user(text)),
+            FirstInput::Item(item) => self.session.ask_once(*item),
+            FirstInput::Queued => self.session.run_queued(),
+            FirstInput::OpenTurn => self.session.resume_turn(),
+        };
+        let mut driver = match begun {
             Ok(driver) => driver,
             Err(error) => return AgentEnd::NotStarted(error.to_string()),
         };
@@ -220,6 +238,15 @@ fn of_turn(end: &Finished) -> Option<String> {
 }
 
 impl AgentReport {
+    /// Its last text, or why there is none.
+    pub(crate) fn result(self) -> Result<String, String> {
+        let AgentReport { failure, text, .. } = self;
+        match failure {
+            None => Ok(text),
+            Some((_, why)) => Err(why),
+        }
+    }
+
     /// For the call that waited for it.
     pub(super) fn output(self) -> ToolOutput {
         let failure = self.failure.as_ref().map(|(_, why)| why.as_str());

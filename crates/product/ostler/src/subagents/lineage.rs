@@ -7,6 +7,7 @@ use crate::session::SessionShared;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::AgentPath;
 use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ports::Teamwork;
 use ostler_core::session::StartedBy;
 use ostler_engine::{Gate, Subagent};
 use std::path::Path;
@@ -25,6 +26,8 @@ pub(crate) struct Lineage {
     session: SessionId,
     call: CallId,
     definition: AgentDefinition,
+    /// What a teammate can do with the others.
+    pub(crate) seat: Option<Arc<dyn Teamwork>>,
 }
 
 impl Lineage {
@@ -45,7 +48,12 @@ impl Lineage {
             session,
             call: call.clone(),
             definition: definition.clone(),
+            seat: None,
         }
+    }
+
+    pub(super) fn seated(self, seat: Option<&Arc<dyn Teamwork>>) -> Self {
+        Lineage { seat: seat.cloned(), ..self }
     }
 
     /// For its log.

@@ -14,6 +14,7 @@ mod slots;
 mod spoken;
 
 pub(crate) use agent_job::end_of_lost_agent;
+pub(crate) use child::{AgentReport, FirstInput};
 pub(crate) use lineage::Lineage;
 pub(crate) use roster::{AgentRun, Roster, add as add_usage};
 
@@ -32,12 +33,13 @@ use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
-use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, ToolContext};
+use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, Teamwork, ToolContext};
 use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
-use refusal::{AgentRefused, MessageRefused};
+pub(crate) use refusal::AgentRefused;
+use refusal::MessageRefused;
 use relay::Relay;
-use slots::AgentSlots;
+use slots::{AgentSlots, Slot};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -80,7 +82,7 @@ impl Subagents {
             slots,
             definitions: options.agents.clone(),
             session: OnceLock::new(),
-            roster: Arc::default(),
+            roster: Roster::new(options.team.names()),
             closing: CancellationToken::new().drop_guard(),
         })
     }
@@ -118,18 +120,17 @@ impl Subagents {
             (true, Some(jobs)) => Some(jobs.reserve().map_err(AgentRefused::NoJob)?),
             (true, None) => return Err(AgentRefused::NoJob("this session has no jobs".to_owned())),
         };
+        // Its mailbox decides when it works.
+        let resumed = order.resume.as_deref().and_then(|agent| self.record(agent));
+        if let Some(record) = resumed.filter(|record| self.roster.is_teammate(&record.name)) {
+            return Err(AgentRefused::Teammate(record.name));
+        }
         let slot = self.slots.take(&self.path)?;
         let (session, record) = match &order.resume {
-            Some(agent) => self.resume(&above, agent, order, call)?,
+            Some(agent) => self.resume(&above, agent, None, (order, call))?,
             None => self.open(&above, order, call)?,
         };
-        let journal = above.agent.journal.clone();
-        journal.record_agent(record.clone())?;
-        let relay = Relay::new(&above, record.name.clone(), call.clone());
-        let run = AgentRun::new(record, &session);
-        self.roster.add(run.clone());
-        let end = (self.closing.token().clone(), slot);
-        let child = Child::new(relay, session, run, (self.roster.clone(), journal), end);
+        let child = self.begin(&above, session, record, (call, slot))?;
         let call = AgentCall {
             jobs,
             call: call.clone(),
@@ -138,6 +139,66 @@ impl Subagents {
             limit: child.limit(),
         };
         Ok(StartedAgent { child, call, events: above.events.clone(), place })
+    }
+
+    /// The log knows of it from here on.
+    fn begin(
+        &self,
+        above: &Arc<SessionShared>,
+        session: Session,
+        record: AgentRecord,
+        (call, slot): (&CallId, Slot),
+    ) -> Result<Child, AgentRefused> {
+        let journal = above.agent.journal.clone();
+        journal.record_agent(record.clone())?;
+        let relay = Relay::new(above, record.name.clone(), call.clone());
+        let run = AgentRun::new(record, &session);
+        self.roster.add(run.clone());
+        let end = (self.closing.token().clone(), slot);
+        Ok(Child::new(relay, session, run, (self.roster.clone(), journal), end))
+    }
+
+    /// A teammate with everything it knows, ready for a mail. `call` names the work in the log and in undo.
+    pub(crate) fn start_teammate(
+        &self,
+        (definition, seat): (&AgentDefinition, &Arc<dyn Teamwork>),
+        call: &CallId,
+        task: &str,
+    ) -> Result<TeammateAtWork, AgentRefused> {
+        let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
+        let slot = self.slots.take(&self.path)?;
+        let order = AgentOrder {
+            description: task.to_owned(),
+            prompt: String::new(),
+            kind: definition.name.clone(),
+            model: None,
+            resume: Some(definition.name.clone()),
+            background: false,
+        };
+        let member = Some((definition, seat));
+        let known = self.resume(&above, &definition.name, member, (&order, call));
+        let (session, record) = match known {
+            Err(AgentRefused::NoSuchAgent(_)) => {
+                let named = (definition.clone(), definition.name.clone());
+                self.open_as(&above, named, Some(seat), (&order, call))?
+            }
+            known => known?,
+        };
+        Ok(TeammateAtWork(self.begin(&above, session, record, (call, slot))?))
+    }
+
+    /// The session of a teammate, if it was ever started.
+    pub(crate) fn session_of(&self, teammate: &str) -> Option<SessionId> {
+        self.record(teammate).filter(|record| record.name == teammate).map(|record| record.session)
+    }
+
+    /// Comes back when another agent may be started.
+    pub(crate) async fn slot_free(&self) {
+        self.slots.free().await;
+    }
+
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.closing.token().clone()
     }
 
     fn send(&self, agent: &str, text: String) -> Result<String, MessageRefused> {
@@ -167,7 +228,17 @@ impl Subagents {
             return Err(AgentRefused::Worktree(definition.name));
         }
         let name = self.roster.new_name(&definition.name, &above.agent.journal);
-        let lineage = Lineage::of(above, self, &name, call, &definition);
+        self.open_as(above, (definition, name), None, (order, call))
+    }
+
+    fn open_as(
+        &self,
+        above: &Arc<SessionShared>,
+        (definition, name): (AgentDefinition, String),
+        seat: Option<&Arc<dyn Teamwork>>,
+        (order, call): (&AgentOrder, &CallId),
+    ) -> Result<(Session, AgentRecord), AgentRefused> {
+        let lineage = Lineage::of(above, self, &name, call, &definition).seated(seat);
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
         let session = assembly::child(&above.origin.0, options, lineage, None)?;
@@ -182,13 +253,14 @@ impl Subagents {
         Ok((session, record))
     }
 
-    /// What it may do is derived again: its definition as it was started with, and those above it as they are now.
+    /// What it may do is derived again: its definition as it was started with, unless there is a newer one, and those above
+    /// it as they are now.
     fn resume(
         &self,
         above: &Arc<SessionShared>,
         agent: &str,
-        order: &AgentOrder,
-        call: &CallId,
+        member: Option<(&AgentDefinition, &Arc<dyn Teamwork>)>,
+        (order, call): (&AgentOrder, &CallId),
     ) -> Result<(Session, AgentRecord), AgentRefused> {
         let unknown = || AgentRefused::NoSuchAgent(agent.to_owned());
         let record = self.record(agent).ok_or_else(unknown)?;
@@ -201,7 +273,9 @@ impl Subagents {
         // A fork knows the agents of the session that it was copied from, and does not have them.
         let ours = link.session == *above.agent.journal.log().id();
         let definition = link.definition.filter(|_| ours).ok_or_else(unknown)?;
-        let lineage = Lineage::of(above, self, &record.name, call, &definition);
+        let definition = member.map_or(definition, |(newer, _)| newer.clone());
+        let lineage = Lineage::of(above, self, &record.name, call, &definition)
+            .seated(member.map(|(_, seat)| seat));
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
         let session = assembly::child(host, options, lineage, Some(&record.session))?;
@@ -238,12 +312,21 @@ fn check_price(session: &Session) -> Result<(), AgentRefused> {
     }
 }
 
+/// A teammate that has a mail to answer. Dropping it ends its turn.
+pub(crate) struct TeammateAtWork(Child);
+
+impl TeammateAtWork {
+    pub(crate) async fn run(self, input: FirstInput) -> AgentReport {
+        self.0.work(input).await
+    }
+}
+
 impl StartedAgent {
     async fn run(self, prompt: String) -> ToolOutput {
         let StartedAgent { child, call, events, place } = self;
         // Nothing of an agent comes before its call, which may be over when the agent says its first word.
         events.begun(&call.call).await;
-        let work = Box::pin(child.work(prompt));
+        let work = Box::pin(child.work(FirstInput::Prompt(prompt)));
         match (place, call.jobs.clone()) {
             (Some(place), Some(jobs)) => call.leave(work, &jobs, &place),
             _ => call.wait(work).await,

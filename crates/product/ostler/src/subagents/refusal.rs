@@ -7,7 +7,7 @@ use ostler_core::tool::ToolOutput;
 use serde_json::json;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentRefused {
+pub(crate) enum AgentRefused {
     #[error("{}. Wait for one to end, or do the work yourself", already_running(*limit))]
     TooMany { limit: usize },
     #[error("{}. Do the work yourself", deepest(*limit))]
@@ -20,6 +20,8 @@ pub(super) enum AgentRefused {
     NoSuchAgent(String),
     #[error("{0} is still running")]
     StillRunning(String),
+    #[error("{0} is your teammate. Give it a task with Delegate")]
+    Teammate(String),
     #[error("its session was kept in memory only, so it cannot go on. Start a new agent")]
     NotKept,
     #[error(
@@ -52,6 +54,7 @@ impl AgentRefused {
             AgentRefused::NoSuchKind(_) => "no_such_kind",
             AgentRefused::NoSuchAgent(_) => "no_such_agent",
             AgentRefused::StillRunning(_) => "still_running",
+            AgentRefused::Teammate(_) => "teammate",
             AgentRefused::NotKept => "not_kept",
             AgentRefused::Worktree(_) => "worktree",
             AgentRefused::CannotPay { .. } => "cannot_pay",

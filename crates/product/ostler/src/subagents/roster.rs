@@ -16,6 +16,8 @@ const LOST: &str = "the program ended while it was running";
 
 #[derive(Default)]
 pub(crate) struct Roster {
+    /// Names of teammates: they go on by themselves after a restart.
+    teammates: Vec<String>,
     entries: Mutex<RosterEntries>,
 }
 
@@ -63,6 +65,14 @@ impl AgentRun {
 }
 
 impl Roster {
+    pub(super) fn new(teammates: Vec<String>) -> Arc<Self> {
+        Arc::new(Roster { teammates, ..Roster::default() })
+    }
+
+    pub(super) fn is_teammate(&self, name: &str) -> bool {
+        self.teammates.iter().any(|teammate| teammate == name)
+    }
+
     /// `explorer-1`: unique among all agents that the session ever started.
     pub(super) fn new_name(&self, kind: &str, journal: &Journal) -> String {
         let mut entries = self.entries();
@@ -121,7 +131,8 @@ impl Roster {
 
     /// The newest of them for the model, one line each; none: there are none.
     pub(crate) fn lines(&self, journal: &Journal) -> Option<String> {
-        let all = self.all(journal);
+        let mut all = self.all(journal);
+        all.retain(|agent| !self.is_teammate(&agent.name));
         let newest = all.iter().skip(all.len().saturating_sub(MOST_LINES)).map(line);
         let lines: Vec<String> = newest.collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -133,7 +144,10 @@ impl Roster {
             return None;
         }
         let all = self.all(journal);
-        let is_lost = |agent: &&AgentRecord| matches!(&agent.state, AgentState::Failed { why } if why == LOST);
+        let is_lost = |agent: &&AgentRecord| {
+            let is_lost = matches!(&agent.state, AgentState::Failed { why } if why == LOST);
+            is_lost && !self.is_teammate(&agent.name)
+        };
         let lost: Vec<String> =
             all.iter().rev().filter(is_lost).take(MOST_LINES).map(line).collect();
         (!lost.is_empty()).then(|| lost.join("\n"))

@@ -4,9 +4,12 @@ use super::refusal::AgentRefused;
 use ostler_core::event::AgentPath;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
 
 pub(crate) struct AgentSlots {
     running: AtomicUsize,
+    /// Some agent has ended.
+    freed: Notify,
     most: usize,
     deepest: usize,
 }
@@ -16,7 +19,18 @@ pub(super) struct Slot(Arc<AgentSlots>);
 
 impl AgentSlots {
     pub(super) fn new(most: usize, deepest: usize) -> Arc<Self> {
-        Arc::new(AgentSlots { running: AtomicUsize::new(0), most, deepest })
+        Arc::new(AgentSlots { running: AtomicUsize::new(0), freed: Notify::new(), most, deepest })
+    }
+
+    /// Comes back when a slot may be free.
+    pub(super) async fn free(&self) {
+        let freed = self.freed.notified();
+        tokio::pin!(freed);
+        // Before looking: a slot that is given back in between wakes us.
+        freed.as_mut().enable();
+        if self.running.load(Ordering::Acquire) >= self.most {
+            freed.await;
+        }
     }
 
     /// For an agent that the one at this path starts.
@@ -35,5 +49,6 @@ impl AgentSlots {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.freed.notify_waiters();
     }
 }

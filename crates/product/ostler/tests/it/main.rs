@@ -29,6 +29,7 @@ mod subagent_rights;
 mod subagents;
 mod support;
 mod surfaces;
+mod teams;
 mod toy_protocol;
 mod toy_server;
 
@@ -203,6 +204,19 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_background_agent_asks_the_person
             no_place_among_the_jobs_is_a_refusal
             an_agent_that_panics_is_an_error;
+        teams:
+            a_teammate_reports_once_and_remembers
+            reports_join_a_running_turn
+            a_resumed_lead_has_its_team_back
+            a_team_is_listed_and_names_are_checked
+            a_team_that_cannot_work_is_refused
+            a_teammate_has_no_more_rights_than_its_lead
+            a_teammate_that_keeps_failing_is_parked
+            everybody_gets_a_broadcast
+            two_teammates_ask_each_other_at_the_same_moment
+            a_request_that_nobody_answers_ends_at_its_deadline
+            the_lead_answers_a_teammate
+            a_teammate_is_not_resumed_as_an_agent;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

@@ -1,6 +1,6 @@
 //! The process in which a case happens, and what it is told.
 
-use crate::{budget_herd, job_kills, kept_jobs, log_kills, many_sessions, ring_memory};
+use crate::{budget_herd, job_kills, kept_jobs, log_kills, many_sessions, ring_memory, team_kills};
 use futures_util::StreamExt;
 use ostler::{Driver, Event, Finished, Init, Mode, Options};
 use ostler_model_server::ModelServer;
@@ -38,6 +38,12 @@ pub enum Part {
         write: Option<u64>,
         torn: Option<usize>,
     },
+    /// Dies at this write of its logs or its board while a teammate works.
+    TeamKills {
+        work: team_kills::TeamWork,
+        write: u64,
+        torn: Option<usize>,
+    },
     /// Starts jobs, and waits to be killed.
     KeptJobs {
         beside: bool,
@@ -58,6 +64,7 @@ impl CaseProcess {
             Part::JobKills { work, write, torn } => {
                 job_kills::inside(init, self, work, (write, torn))
             }
+            Part::TeamKills { write, torn, .. } => team_kills::inside(init, self, write, torn),
             Part::KeptJobs { beside } => kept_jobs::inside(init, self, beside),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
         }

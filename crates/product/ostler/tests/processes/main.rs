@@ -12,6 +12,7 @@ mod kept_jobs;
 mod log_kills;
 mod many_sessions;
 mod ring_memory;
+mod team_kills;
 
 use case_process::CaseProcess;
 use std::panic::catch_unwind;
@@ -22,7 +23,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 23] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -58,6 +59,8 @@ const CASES: [Case; 21] = [
     ),
     ("job_kills::died_at_any_write_of_an_agent", job_kills::died_at_any_write_of_an_agent),
     ("job_kills::killed_while_an_agent_runs", job_kills::killed_while_an_agent_runs),
+    ("team_kills::died_at_any_write", team_kills::died_at_any_write),
+    ("team_kills::died_at_any_write_of_a_request", team_kills::died_at_any_write_of_a_request),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
 ];
 

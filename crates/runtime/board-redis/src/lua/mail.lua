@@ -114,15 +114,19 @@ local function bounce(mail)
   settle(mail, BOUNCED, mail.to .. ' has finished')
 end
 
+local function give_back(mail)
+  call('HSET', key_of(mail.id), 'st', UNREAD, 'u', 0)
+  call('ZREM', LEASES, mail.id)
+  call('ZADD', returned(mail.to), mail.seq, mail.id)
+end
+
 -- Back into the mailbox, or given up.
 local function fail(mail, why)
   if mail.deliveries >= MOST_DELIVERIES then
     settle(mail, DEAD, 'given up after ' .. mail.deliveries .. ' deliveries: ' .. why)
     return
   end
-  call('HSET', key_of(mail.id), 'st', UNREAD, 'u', 0)
-  call('ZREM', LEASES, mail.id)
-  call('ZADD', returned(mail.to), mail.seq, mail.id)
+  give_back(mail)
 end
 
 local function expire()
@@ -289,6 +293,13 @@ function action.agent(name, what, has_lead, lead)
       call('HSET', LEADS, name, lead)
     else
       call('HDEL', LEADS, name)
+    end
+    -- What an earlier process of this agent had in hand.
+    for _, id in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+      local mail = load(id)
+      if mail and mail.to == name and mail.status == DELIVERED then
+        give_back(mail)
+      end
     end
     ring()
     return {'ok', 0}

@@ -1,7 +1,7 @@
 //! The suite on a real server, and the proof that it notices wrong scripts.
 
 use crate::place::Place;
-use crate::planted::fails;
+use crate::planted_faults::fails;
 use crate::redis_place::{on, redis};
 use crate::redis_server::shared;
 use ostler_board_redis::Scripts;
@@ -100,6 +100,11 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "if lead and lead ~= mail.from then",
         "if false then",
         "mail_to_a_finished_agent_goes_back_to_sender_and_lead",
+    ),
+    (
+        "mail.to == name and mail.status == DELIVERED",
+        "false",
+        "a_reader_that_starts_again_gets_what_it_had_in_hand",
     ),
     (
         "if mail.deliveries >= MOST_DELIVERIES then",

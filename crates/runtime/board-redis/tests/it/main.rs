@@ -22,8 +22,8 @@ mod memory_board;
 mod memory_mail;
 #[path = "../../../board/tests/it/place.rs"]
 mod place;
-#[path = "../../../board/tests/it/planted.rs"]
-mod planted;
+#[path = "../../../board/tests/it/planted_faults.rs"]
+mod planted_faults;
 
 #[path = "../../../board/tests/it/child.rs"]
 mod child;

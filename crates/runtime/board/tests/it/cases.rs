@@ -31,6 +31,7 @@ macro_rules! with_cases {
             mail_cases::the_reply_acknowledges,
             mail_cases::an_old_delivery_cannot_settle,
             mail_cases::mail_to_a_finished_agent_goes_back_to_sender_and_lead,
+            mail_cases::a_reader_that_starts_again_gets_what_it_had_in_hand,
             mail_cases::mail_that_always_fails_is_given_up,
             mail_cases::the_sender_sees_how_far_behind_the_reader_is,
             mail_cases::the_same_mail_sent_twice_is_one,

@@ -2,7 +2,7 @@
 
 use crate::memory_board::Fault;
 use crate::place::{Place, memory};
-use crate::planted::fails;
+use crate::planted_faults::fails;
 
 /// Each case becomes a test for each backend. A backend of another crate includes this file and its cases.
 macro_rules! contract {
@@ -46,6 +46,7 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::AcknowledgedComesAgain, "a_crowd_of_readers_sees_each_mail_once"),
     (Fault::NoBounce, "mail_to_a_finished_agent_goes_back_to_sender_and_lead"),
     (Fault::LeadIsNotTold, "mail_to_a_finished_agent_goes_back_to_sender_and_lead"),
+    (Fault::StartedKeepsLeases, "a_reader_that_starts_again_gets_what_it_had_in_hand"),
     (Fault::NeverGivenUp, "mail_that_always_fails_is_given_up"),
     (Fault::StaleDeliverySettles, "an_old_delivery_cannot_settle"),
     (Fault::SameMailTwice, "the_same_mail_sent_twice_is_one"),

@@ -177,6 +177,27 @@ pub fn mail_to_a_finished_agent_goes_back_to_sender_and_lead(place: &Place) {
     assert_eq!(handle(&mut *mailbox, "eve"), "welcome back");
 }
 
+/// However often it is started again, and the delivery before counts no longer.
+pub fn a_reader_that_starts_again_gets_what_it_had_in_hand(place: &Place) {
+    let mut mailbox = place.open_with(Limits { deliveries: 2, ..Limits::default() });
+    let id = send(&mut *mailbox, "lead", "eve", "a task");
+    send(&mut *mailbox, "lead", "eve", "another one");
+    send(&mut *mailbox, "lead", "bob", "not for eve");
+    let of_bob = receive(&mut *mailbox, "bob").unwrap();
+    for n in 1..=3 {
+        let delivery = receive(&mut *mailbox, "eve").unwrap();
+        assert_eq!((&delivery.mail.id, delivery.mail.deliveries), (&id, n));
+        let started = AgentChange::Started { lead: Some("lead".into()) };
+        place.open().set_agent("eve", &started).unwrap();
+        let late = refusal(mailbox.settle(&delivery, &Outcome::Handled));
+        assert!(matches!(late, Refusal::StaleDelivery(_)), "{late}");
+    }
+    assert_eq!(handle(&mut *mailbox, "eve"), "a task");
+    assert_eq!(handle(&mut *mailbox, "eve"), "another one");
+    assert_eq!(receive(&mut *mailbox, "eve"), None);
+    mailbox.settle(&of_bob, &Outcome::Handled).unwrap();
+}
+
 pub fn mail_that_always_fails_is_given_up(place: &Place) {
     let mut mailbox = place.open_with(Limits { deliveries: 3, ..Limits::default() });
     let id = send(&mut *mailbox, "ann", "eve", "poison");

@@ -17,6 +17,6 @@ mod memory_board;
 mod memory_mail;
 mod model;
 mod place;
-mod planted;
+mod planted_faults;
 mod processes;
 mod wake_up;

@@ -34,6 +34,7 @@ pub enum Fault {
     AcknowledgedComesAgain,
     NoBounce,
     LeadIsNotTold,
+    StartedKeepsLeases,
     NeverGivenUp,
     StaleDeliverySettles,
     SameMailTwice,

@@ -237,6 +237,14 @@ impl Mailbox for MemoryBoard {
         match change {
             AgentChange::Started { lead } => {
                 *agent = Agent { lead: lead.clone(), is_finished: false };
+                let in_hand = |entry: &&mut Entry| {
+                    entry.mail.to == name && entry.mail.status == MailStatus::Delivered
+                };
+                for entry in post.mails.iter_mut().filter(in_hand) {
+                    if !self.is(Fault::StartedKeepsLeases) {
+                        (entry.mail.status, entry.until) = (MailStatus::Unread, 0);
+                    }
+                }
             }
             AgentChange::Finished => {
                 agent.is_finished = true;

@@ -52,14 +52,17 @@ impl LineOutput {
         self.ended_jobs.clear();
     }
 
-    /// Says why a turn starts that nobody asked for: the first of these that is the end of a job.
+    /// Says why a turn starts that nobody asked for: the first of these that is the end of a job or mail of a teammate.
     pub fn explain(&mut self, items: &[QueuedItem]) -> Result<()> {
-        let mut ends = items.iter().filter_map(|item| match &item.source {
-            InboundSource::Job { id } => Some((id, summary_of(&item.text))),
+        let mut reasons = items.iter().filter_map(|item| match &item.source {
+            InboundSource::Job { id } => {
+                let summary = summary_of(&item.text).map(str::to_owned);
+                Some(summary.unwrap_or_else(|| format!("Background job {id} ended")))
+            }
+            InboundSource::Agent { path } => Some(format!("Mail from {}", path.names().join("/"))),
             _ => None,
         });
-        let Some((id, summary)) = ends.next() else { return Ok(()) };
-        let said = summary.map_or_else(|| format!("Background job {id} ended"), str::to_owned);
+        let Some(said) = reasons.next() else { return Ok(()) };
         self.waiting.clear();
         self.screen.note(&format!("{}: starting a turn", visible(&said)))
     }
@@ -142,7 +145,12 @@ impl LineOutput {
 
     fn event(&mut self, event: &Event) -> Result<()> {
         match event {
-            Event::Queued(item) if matches!(item.source, InboundSource::Job { .. }) => {
+            Event::Queued(item)
+                if matches!(
+                    item.source,
+                    InboundSource::Job { .. } | InboundSource::Agent { .. }
+                ) =>
+            {
                 self.ended_jobs.push(item.clone());
                 self.screen.event(event)
             }

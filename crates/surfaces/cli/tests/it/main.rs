@@ -56,6 +56,7 @@ mod support;
 mod talk;
 mod task_graph;
 mod tasks;
+mod teams;
 mod terminal;
 mod tool_names;
 mod undo;

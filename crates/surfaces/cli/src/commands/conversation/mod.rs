@@ -6,7 +6,7 @@ mod slash;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{
-    Attendance, Envelope, Host, InboundSource, Input, Plan, Question, Reply, Session,
+    Attendance, Envelope, Host, InboundSource, Input, Plan, Question, QueuedItem, Reply, Session,
     SessionChoice, SessionOptions,
 };
 use ostler_profile::Environment;
@@ -79,6 +79,13 @@ impl<'a> Conversation<'a> {
         if ended > 0 {
             lines.push(format!(
                 "background jobs that ended since: {ended}; the model is told with the next prompt"
+            ));
+        }
+        let is_mail = |item: &mut QueuedItem| matches!(item.source, InboundSource::Agent { .. });
+        let mail = queued.extract_if(.., is_mail).count();
+        if mail > 0 {
+            lines.push(format!(
+                "mail from teammates: {mail}; the model is told with the next prompt"
             ));
         }
         if !queued.is_empty() {

@@ -1,0 +1,26 @@
+//! The team of a session, as its tools know it.
+
+use super::BoxFuture;
+use crate::tool::ToolOutput;
+
+/// What one member of a team can do with the others. Each member has its own: it knows who is speaking.
+pub trait Teamwork: Send + Sync {
+    /// Whether this member gives tasks to the others.
+    fn is_lead(&self) -> bool;
+
+    /// Gives a task to a teammate and does not wait for it.
+    fn assign(&self, to: &str, task: String) -> BoxFuture<'static, ToolOutput>;
+
+    /// A message to a teammate, or to all of them (`*`). The call does not wait for an answer.
+    fn send(&self, to: &str, message: String, wants_answer: bool)
+    -> BoxFuture<'static, ToolOutput>;
+
+    /// Whether a teammate has this name.
+    fn is_teammate(&self, name: &str) -> bool;
+
+    /// Who they are, and what they are doing.
+    fn list(&self) -> BoxFuture<'static, ToolOutput>;
+
+    /// Names of teammates with what they are for.
+    fn teammates(&self) -> Vec<(String, String)>;
+}
