@@ -105,7 +105,7 @@ mod workspace;
 pub use ask::ask;
 pub use calendar::Calendar;
 pub use check::{Case, Judged, check, judge, judge_with_path};
-pub use command::{allowed_environment, run_command};
+pub use command::{ProgramEnd, ProgramRun, allowed_environment, run_command, run_program};
 pub use driver::Driver;
 pub use error::Error;
 pub use explain::explain;

@@ -253,6 +253,12 @@ pub struct DemoArgs {
     /// Show three agents that work at the same time, while a test runs in the background
     #[arg(long, conflicts_with = "long")]
     pub agents: bool,
+    /// Show a team: a lead with two teammates, a board with seven tasks, two workers in worktrees, and a merge
+    #[arg(long, conflicts_with_all = ["long", "agents"])]
+    pub team: bool,
+    /// Show everything in one session, which is killed and resumed three times
+    #[arg(long, conflicts_with_all = ["long", "agents", "team"])]
+    pub all: bool,
     /// Delete the temporary directory afterwards
     #[arg(long)]
     pub clean: bool,

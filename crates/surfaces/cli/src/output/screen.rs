@@ -54,7 +54,7 @@ impl<S: Sink> Screen<S> {
                 )?;
             }
             Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
-            Event::CallStarted { name, input, .. } => self.line(&self.call_line(name, input))?,
+            Event::CallStarted { name, input, .. } => self.call(name, input)?,
             Event::CallFinished { name, result, outcome, .. } => {
                 self.result(name, result, outcome.is_denied())?
             }
@@ -125,10 +125,10 @@ impl<S: Sink> Screen<S> {
         Ok(())
     }
 
-    fn call_line(&self, name: &str, input: &Value) -> String {
+    pub fn call(&mut self, name: &str, input: &Value) -> Result<()> {
         let mark = self.paint.tool("●");
         let subject = summary(&self.tools.facts(name), input);
-        format!("{mark} {} {subject}", self.paint.bold(&visible(name)))
+        self.line(&format!("{mark} {} {subject}", self.paint.bold(&visible(name))))
     }
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {

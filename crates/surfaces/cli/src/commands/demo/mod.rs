@@ -1,14 +1,20 @@
 //! `ostler demo`: the ordinary product against a scripted model, in a small broken repository. A short story, with
-//! `--long` one that continues until the window was summarized and a later session remembers, and with `--agents` one of
-//! several agents at work.
+//! `--long` one that continues until the window was summarized and a later session remembers, with `--agents` one of
+//! several agents at work, with `--team` one of a team, workers and a merge,
+//! and with `--all` one of everything in a session that is killed three times.
 
 mod agents;
+mod all;
+mod all_model;
 mod books;
 mod claims;
 mod long;
 mod place;
+mod program_runs;
 mod short;
 mod stage;
+mod team;
+mod team_model;
 
 use crate::args::DemoArgs;
 use crate::exit::Code;
@@ -16,6 +22,32 @@ use anyhow::Result;
 use ostler_profile::Environment;
 use place::Place;
 use stage::{Stage, Stopped};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Story {
+    Short,
+    Long,
+    Agents,
+    Team,
+    All,
+}
+
+impl Story {
+    fn of(args: &DemoArgs) -> Self {
+        match args {
+            DemoArgs { long: true, .. } => Story::Long,
+            DemoArgs { agents: true, .. } => Story::Agents,
+            DemoArgs { team: true, .. } => Story::Team,
+            DemoArgs { all: true, .. } => Story::All,
+            _ => Story::Short,
+        }
+    }
+
+    /// The longer ones leave nothing to look at that they have not shown.
+    fn is_removed(self) -> bool {
+        matches!(self, Story::Team | Story::All)
+    }
+}
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> Result<Code> {
     ostler::block_on(async {
@@ -40,7 +72,7 @@ async fn show(
             None => return Err(error),
         },
     };
-    if args.clean {
+    if args.clean || Story::of(args).is_removed() {
         place.remove()?;
         return Ok(Code::Done);
     }
@@ -57,19 +89,27 @@ async fn tell(
     args: &DemoArgs,
     stage: &mut Stage,
 ) -> Result<Place> {
-    let place = Place::new(match (args.long, args.agents) {
-        (true, _) => long::FILES,
-        (_, true) => agents::FILES,
-        _ => short::FILES,
+    let story = Story::of(args);
+    let place = Place::new(match story {
+        Story::Short => short::FILES,
+        Story::Long => long::FILES,
+        Story::Agents => agents::FILES,
+        Story::Team => team::FILES,
+        Story::All => all::FILES,
     })?;
-    if args.long {
+    if story == Story::Long {
         long::journals(&place)?;
     }
+    if story == Story::All {
+        all::journal(&place)?;
+    }
     place.commit(init, environment).await?;
-    match (args.long, args.agents) {
-        (true, _) => long::story(init, environment, &place, stage).await?,
-        (_, true) => agents::story(init, environment, &place, stage).await?,
-        _ => short::story(init, environment, &place, stage).await?,
+    match story {
+        Story::Short => short::story(init, environment, &place, stage).await?,
+        Story::Long => long::story(init, environment, &place, stage).await?,
+        Story::Agents => agents::story(init, environment, &place, stage).await?,
+        Story::Team => team::story(init, environment, &place, stage).await?,
+        Story::All => all::story(init, environment, &place, stage).await?,
     }
     Ok(place)
 }

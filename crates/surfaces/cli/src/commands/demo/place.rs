@@ -44,6 +44,10 @@ impl Place {
         Ok(())
     }
 
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Where sessions, memory and ledger live.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("ostler")

@@ -67,6 +67,21 @@ impl Stage {
         self.screen.line(&self.paint.dim(text))
     }
 
+    /// A command of the program, as it would be typed.
+    pub fn command(&mut self, words: &[&str]) -> Result<()> {
+        let plain = |word: &&str| !word.contains(|c: char| c.is_whitespace() || "'*()".contains(c));
+        let words = words.iter().map(|word| match plain(word) {
+            true => (*word).to_owned(),
+            false => format!("'{word}'"),
+        });
+        let line = words.collect::<Vec<_>>().join(" ");
+        self.screen.line(&self.paint.bold(&format!("$ ostler {line}")))
+    }
+
+    pub fn killed(&mut self) -> Result<()> {
+        self.screen.line(&self.paint.bad("kill -9"))
+    }
+
     /// A new part of it.
     pub async fn part(&mut self, title: &str, about: &str) -> Result<()> {
         self.pause(Duration::from_millis(900)).await?;

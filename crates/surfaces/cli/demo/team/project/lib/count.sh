@@ -1,0 +1,4 @@
+# count: prints how many lines contain a word
+count() {
+    grep -c -F -- "$1" list.txt
+}
