@@ -4,7 +4,7 @@ use crate::plan::{Plan, Planted, Store};
 use std::path::PathBuf;
 
 pub const USAGE: &str = "usage: ostler-chaos run --dir DIR [--workers N] [--tasks N] [--seed N] \
-[--redis] [--planted no-fencing] [--limit SECONDS]\n       ostler-chaos check DIR";
+[--redis] [--hosts N] [--planted no-fencing] [--limit SECONDS]\n       ostler-chaos check DIR";
 
 /// A run, and where its files go.
 pub struct Order {
@@ -28,6 +28,9 @@ pub fn read(words: &[&str]) -> Result<Order, String> {
             "--tasks" => plan.tasks = count(value()?)?.clamp(1, 100_000),
             "--seed" => plan.seed = number(value()?)?,
             "--limit" => plan.limit_seconds = number(value()?)?,
+            "--hosts" => {
+                (plan.store, plan.hosts) = (Store::Redis, count(value()?)?.clamp(1, 100));
+            }
             "--redis" => plan.store = Store::Redis,
             "--planted" => {
                 value().ok().filter(|name| *name == "no-fencing").ok_or(USAGE)?;

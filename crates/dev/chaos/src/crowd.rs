@@ -1,8 +1,10 @@
 //! The worker processes: started, killed, stopped, continued, started again.
 
 use crate::facts::{Fact, FactFile};
+use crate::hosts::{Hosts, clone_path};
 use crate::plan::Plan;
 use crate::random::Random;
+use crate::repository;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +12,8 @@ use std::time::{Duration, Instant};
 
 struct Member {
     name: String,
+    /// The network namespace that it is in.
+    host: Option<String>,
     child: Child,
     /// Stopped, and to be continued then.
     stopped_until: Option<Instant>,
@@ -27,25 +31,34 @@ pub struct Crowd {
 const MOST_FAILURES: u32 = 20;
 
 impl Crowd {
-    pub fn start(plan: &Plan, directory: &Path) -> Result<Crowd, String> {
+    pub fn start(plan: &Plan, directory: &Path, hosts: Option<&Hosts>) -> Result<Crowd, String> {
         let mut crowd = Crowd {
             directory: directory.to_owned(),
             members: Vec::new(),
             random: Random::new(plan.seed ^ 0xc0ffee),
             failures: 0,
         };
-        for name in plan.worker_names() {
-            let child = crowd.launch(&name)?;
-            crowd.members.push(Member { name, child, stopped_until: None });
+        for (number, name) in plan.worker_names().into_iter().enumerate() {
+            let host = hosts.and_then(|hosts| hosts.of(number)).map(str::to_owned);
+            let child = crowd.launch(&name, host.as_deref())?;
+            crowd.members.push(Member { name, host, child, stopped_until: None });
         }
         Ok(crowd)
     }
 
-    fn launch(&mut self, name: &str) -> Result<Child, String> {
+    fn launch(&mut self, name: &str, host: Option<&str>) -> Result<Child, String> {
         let program = std::env::current_exe().map_err(|why| why.to_string())?;
-        let mut command = Command::new(program);
+        let (mut command, clone) = match host {
+            None => (Command::new(program), repository::path(&self.directory)),
+            Some(host) => {
+                // It becomes the worker: the same process.
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", host]).arg(program);
+                (command, clone_path(&self.directory, host))
+            }
+        };
         let seed = self.random.number().to_string();
-        command.arg("worker").arg(&self.directory).args([name, &seed]);
+        command.arg("worker").arg(&self.directory).args([name, &seed]).arg(clone);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.spawn().map_err(|why| format!("cannot start a worker: {why}"))
     }
@@ -56,9 +69,8 @@ impl Crowd {
         let Some(member) = self.members.get_mut(at) else { return Ok(()) };
         let _ = member.child.kill();
         let _ = member.child.wait();
-        let name = member.name.clone();
-        facts.record(&Fact::Killed { worker: name.clone() })?;
-        self.replace(at, &name)
+        facts.record(&Fact::Killed { worker: member.name.clone() })?;
+        self.replace(at)
     }
 
     fn anyone_running(&mut self) -> Option<usize> {
@@ -68,8 +80,10 @@ impl Crowd {
         places.get(self.random.below(places.len())).copied()
     }
 
-    fn replace(&mut self, at: usize, name: &str) -> Result<(), String> {
-        let child = self.launch(name)?;
+    fn replace(&mut self, at: usize) -> Result<(), String> {
+        let Some(member) = self.members.get(at) else { return Ok(()) };
+        let (name, host) = (member.name.clone(), member.host.clone());
+        let child = self.launch(&name, host.as_deref())?;
         if let Some(member) = self.members.get_mut(at) {
             (member.child, member.stopped_until) = (child, None);
         }
@@ -111,7 +125,7 @@ impl Crowd {
                     self.failures
                 ));
             }
-            self.replace(at, &name)?;
+            self.replace(at)?;
         }
         Ok(())
     }

@@ -4,6 +4,8 @@ use crate::arguments::Order;
 use crate::crowd::Crowd;
 use crate::disturbances::Disturbances;
 use crate::facts::{self, Fact, FactFile};
+use crate::git_remote::GitRemote;
+use crate::hosts::{self, Hosts};
 use crate::plan::{Plan, Store};
 use crate::redis_process::RedisProcess;
 use crate::worker::{DRAIN, STOP};
@@ -15,6 +17,12 @@ use std::time::{Duration, Instant};
 
 pub const DRIVER: &str = "driver";
 const LOOK: Duration = Duration::from_millis(20);
+
+/// What can be disturbed beside the workers.
+struct Surroundings<'a> {
+    server: Option<&'a mut RedisProcess>,
+    hosts: Option<&'a Hosts>,
+}
 
 struct Deadline {
     begin: Instant,
@@ -44,19 +52,36 @@ pub fn run(order: &Order) -> Result<(), String> {
     let directory = &directory.canonicalize().map_err(wrong)?;
     let limit = Duration::from_secs(plan.limit_seconds);
     let deadline = Deadline { begin: Instant::now(), limit };
+    let hosts = match plan.hosts {
+        0 => None,
+        count => match Hosts::create(count) {
+            Ok(hosts) => Some(hosts),
+            Err(why) => {
+                println!("SKIPPED: chaos with network namespaces as hosts ({why})");
+                return Ok(());
+            }
+        },
+    };
+    let address = hosts.as_ref().map_or("127.0.0.1", |hosts| hosts.address.as_str());
     let mut server = match plan.store {
-        Store::Redis => Some(RedisProcess::start(directory, "127.0.0.1")?),
+        Store::Redis => Some(RedisProcess::start(directory, address)?),
         Store::Sqlite => None,
     };
     plan.address = server.as_ref().map(RedisProcess::url).unwrap_or_default();
-    plan.save(directory)?;
     repository::create(directory)?;
+    let remote = hosts.as_ref().map(|_| GitRemote::start(directory, address)).transpose()?;
+    if let (Some(hosts), Some(remote)) = (&hosts, &remote) {
+        plan.remote = remote.url.clone();
+        hosts::make_clones(hosts, directory, &remote.url)?;
+    }
+    plan.save(directory)?;
     let mut board = board_access::open(&plan, directory)?;
     for batch in plan.batches() {
         board.add(&batch).map_err(words)?;
     }
     let mut facts = FactFile::append_to(directory, DRIVER)?;
-    disturb(&plan, directory, &mut *board, server.as_mut(), &mut facts, &deadline)?;
+    let surroundings = Surroundings { server: server.as_mut(), hosts: hosts.as_ref() };
+    disturb(&plan, directory, &mut *board, surroundings, &mut facts, &deadline)?;
     let worked = deadline.begin.elapsed();
     export::write(&mut *board, directory)?;
     let begin = Instant::now();
@@ -78,21 +103,23 @@ fn disturb(
     plan: &Plan,
     directory: &Path,
     board: &mut dyn SharedBoard,
-    mut server: Option<&mut RedisProcess>,
+    mut around: Surroundings<'_>,
     facts: &mut FactFile,
     deadline: &Deadline,
 ) -> Result<(), String> {
-    let mut crowd = Crowd::start(plan, directory)?;
-    let mut disturbances = Disturbances::new(plan);
+    let mut crowd = Crowd::start(plan, directory, around.hosts)?;
+    let mut disturbances = Disturbances::new(plan, around.hosts.and_then(|hosts| hosts.of(0)));
     loop {
         let done = usize::try_from(count(board, Status::Done)?).unwrap_or(usize::MAX);
         crowd.look_after(facts)?;
-        if done >= plan.tasks && !crowd.is_anyone_stopped() {
+        let is_quiet = !crowd.is_anyone_stopped() && !disturbances.is_under_way();
+        if done >= plan.tasks && is_quiet {
             break;
         }
         deadline.check(&format!("{done} of {} tasks are done", plan.tasks))?;
+        disturbances.cut_link(done, facts)?;
         if done < plan.tasks {
-            disturbances.strike(done, &mut crowd, server.as_deref_mut(), facts)?;
+            disturbances.strike(done, &mut crowd, around.server.as_deref_mut(), facts)?;
             retry_parked(board, facts)?;
         }
         std::thread::sleep(LOOK);

@@ -17,6 +17,8 @@ mod disturbances;
 mod driver;
 mod export;
 mod facts;
+mod git_remote;
+mod hosts;
 mod merging;
 mod plan;
 mod random;
@@ -35,7 +37,9 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         [SUPERVISE] => ostler_exec::supervise(),
         ["run", rest @ ..] => arguments::read(rest).and_then(|order| driver::run(&order)),
-        ["worker", directory, name, seed] => worker::run(Path::new(directory), name, seed),
+        ["worker", directory, name, seed, clone] => {
+            worker::run(Path::new(directory), name, seed, Path::new(clone))
+        }
         ["merge", directory] => merging::run(Path::new(directory)),
         ["check", directory] => checks::run(Path::new(directory)),
         _ => Err(arguments::USAGE.to_owned()),

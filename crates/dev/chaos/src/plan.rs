@@ -32,11 +32,15 @@ pub struct Plan {
     pub seed: u64,
     pub store: Store,
     pub planted: Option<Planted>,
+    /// Network namespaces that the workers are spread over; 0: all are on this machine.
+    pub hosts: usize,
     pub lease_ms: u64,
     /// After this the run gives up, with a message.
     pub limit_seconds: u64,
     /// Of the server, if there is one. It is chosen when the run begins.
     pub address: String,
+    /// Where branches are pushed to, if workers are on hosts of their own.
+    pub remote: String,
 }
 
 impl Default for Plan {
@@ -47,9 +51,11 @@ impl Default for Plan {
             seed: 1,
             store: Store::Sqlite,
             planted: None,
+            hosts: 0,
             lease_ms: 2_000,
             limit_seconds: 900,
             address: String::new(),
+            remote: String::new(),
         }
     }
 }

@@ -33,12 +33,18 @@ pub fn create(directory: &Path) -> Result<(), String> {
     let repository = path(directory);
     std::fs::create_dir_all(&repository).map_err(|why| format!("cannot make it: {why}"))?;
     git(&repository, &["init", "-q", "-b", IDLE, "."])?;
-    // Processes are killed, not the machine.
-    git(&repository, &["config", "core.fsync", "none"])?;
-    git(&repository, &["config", "gc.auto", "0"])?;
+    make_quick(&repository)?;
     import(&repository, &commit(TARGET, "first", None, "readme", "chaos\n"))?;
     import(&repository, &commit(IDLE, "first", None, "readme", "idle\n"))?;
     git(&repository, &["reset", "-q", "--hard"]).map(drop)
+}
+
+/// Processes are killed, not the machine.
+pub fn make_quick(repository: &Path) -> Result<(), String> {
+    let settings = [("core.fsync", "none"), ("gc.auto", "0"), ("receive.autogc", "false")];
+    settings
+        .iter()
+        .try_for_each(|(name, value)| git(repository, &["config", name, value]).map(drop))
 }
 
 /// Commits the work of an attempt on its own branch.

@@ -18,12 +18,15 @@ pub const STOP: &str = "stop";
 /// Steps of the made-up work, and the longest pause of one.
 const STEPS: usize = 5;
 const PAUSE_MS: usize = 70;
+/// Longer than any link is cut.
+const MOST_WAITING: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_millis(200);
 
 struct ChaosWorker {
     name: String,
     plan: Plan,
     directory: PathBuf,
+    clone: PathBuf,
     board: Box<dyn SharedBoard>,
     facts: FactFile,
     random: Random,
@@ -32,7 +35,8 @@ struct ChaosWorker {
     lease: Duration,
 }
 
-pub fn run(directory: &Path, name: &str, seed: &str) -> Result<(), String> {
+/// `clone` is the repository to commit in.
+pub fn run(directory: &Path, name: &str, seed: &str, clone: &Path) -> Result<(), String> {
     // A run that is killed leaves nobody behind.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let plan = Plan::load(directory)?;
@@ -45,10 +49,11 @@ pub fn run(directory: &Path, name: &str, seed: &str) -> Result<(), String> {
     facts.record(&Fact::Started { pid: std::process::id() })?;
     let mut worker = ChaosWorker {
         name: name.to_owned(),
-        board: board_access::open(&plan, directory)?,
+        board: open_patiently(&plan, directory)?,
         lease: Duration::from_millis(plan.lease_ms),
         plan,
         directory: directory.to_owned(),
+        clone: clone.to_owned(),
         facts,
         random: Random::new(seed.parse().unwrap_or(1)),
         seen,
@@ -58,6 +63,17 @@ pub fn run(directory: &Path, name: &str, seed: &str) -> Result<(), String> {
         worker.facts.record(&Fact::Trouble { why: why.clone() })?;
     }
     done
+}
+
+/// A worker on a host that is cut off waits, as a service that is started again and again would.
+fn open_patiently(plan: &Plan, directory: &Path) -> Result<Box<dyn SharedBoard>, String> {
+    let begin = Instant::now();
+    loop {
+        match board_access::open(plan, directory) {
+            Err(_) if begin.elapsed() < MOST_WAITING => std::thread::sleep(IDLE),
+            opened => return opened,
+        }
+    }
 }
 
 fn words(error: BoardError) -> String {
@@ -102,7 +118,8 @@ impl ChaosWorker {
                 self.renew(&task, fence)?;
             }
         }
-        let branch = repository::commit_attempt(&repository::path(&self.directory), &task, fence)?;
+        let branch = repository::commit_attempt(&self.clone, &task, fence)?;
+        self.push(&branch)?;
         let committed = Fact::Committed { task: task.clone(), fence, branch: branch.clone() };
         self.facts.record(&committed)?;
         if self.random.percent(50) {
@@ -117,6 +134,23 @@ impl ChaosWorker {
             Err(error) => return Err(words(error)),
         };
         self.facts.record(&fact)
+    }
+
+    /// Nothing happens on this machine, where the repository is at hand.
+    fn push(&self, branch: &str) -> Result<(), String> {
+        if self.plan.remote.is_empty() {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        let name = format!("refs/heads/{branch}");
+        let what = format!("{name}:{name}");
+        loop {
+            match repository::git(&self.clone, &["push", "-q", &self.plan.remote, &what]) {
+                Ok(_) => return Ok(()),
+                Err(why) if begin.elapsed() > MOST_WAITING => return Err(why),
+                Err(_) => std::thread::sleep(IDLE),
+            }
+        }
     }
 
     /// A worker that is refused goes on all the same: whatever it does, it must not count.

@@ -65,4 +65,7 @@ fn figures(evidence: &Evidence, findings: &mut Findings) {
         count(|fact| matches!(fact, Fact::ServerRestarted))
     ));
     findings.figure(format!("{} links cut", count(|fact| matches!(fact, Fact::LinkCut { .. }))));
+    let is_trouble = |(_, fact): &(&str, &Fact)| matches!(fact, Fact::Trouble { .. });
+    let troubles = evidence.all_facts().filter(is_trouble).count();
+    findings.figure(format!("{troubles} workers gave up"));
 }
