@@ -34,6 +34,7 @@ const MAY: &[(&str, &[&str], &str)] = &[
         "a supervisor knows itself by its arguments",
     ),
     ("crates/dev/fuzz/", &[], "a program of its own"),
+    ("crates/dev/chaos/", &[], "a program of its own"),
     ("xtask/", &[], "a program of its own"),
 ];
 

@@ -28,7 +28,7 @@ const FENCES: &[(&[&str], &[&str], &str)] = &[
     (&["#[ignore"], &[], "a test that does not run is no test"),
     (
         &["process::Command", "std::process::Command"],
-        &["crates/runtime/exec/", "crates/dev/fuzz/"],
+        &["crates/runtime/exec/", "crates/dev/fuzz/", "crates/dev/chaos/"],
         "children start in exec",
     ),
 ];

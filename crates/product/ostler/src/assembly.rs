@@ -120,6 +120,7 @@ fn assembled(
         has_budget,
         jobs: OnceLock::new(),
         team: OnceLock::new(),
+        claims: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());
@@ -135,8 +136,7 @@ fn assembled(
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let chosen = ToolChoice::new(&options, &policy);
-    let origin = (host.clone(), Arc::new(options));
+    let (chosen, origin) = (ToolChoice::new(&options, &policy), (host.clone(), Arc::new(options)));
     let shared = SessionShared::new(agent, at, parts, (events, desk), chosen, origin);
     Ok(Subagents::serving(Session::new(shared)))
 }

@@ -3,7 +3,7 @@
 use crate::check::{Judged, verdict_on};
 use crate::error::Error;
 use crate::host::Host;
-use crate::kit::{self, Kit};
+use crate::kit::{self, Kit, Others};
 use crate::session_options::{SessionChoice, SessionOptions};
 use crate::{assembly, log_choice, workspace};
 use ostler_core::event;
@@ -61,9 +61,7 @@ pub async fn explain(
         skills,
         memories,
         log,
-        agents: None,
-        jobs: None,
-        team: None,
+        others: Others::default(),
     };
     let tools = kit::tools(&options, &rules, kit);
     // A call through the fixed tool is judged as what it stands for.

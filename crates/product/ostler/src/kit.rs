@@ -8,7 +8,7 @@ use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Teamwork, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, TaskBoard, Teamwork, Tool};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -31,9 +31,16 @@ pub(crate) struct Kit {
     pub(crate) memories: Option<Arc<Memories>>,
     pub(crate) log: Arc<dyn SessionLog>,
     pub(crate) environment: Live<CommandVariables>,
+    pub(crate) others: Others,
+}
+
+/// Those with whom a session works; nobody where no call is going to run.
+#[derive(Default)]
+pub(crate) struct Others {
     pub(crate) agents: Option<Arc<dyn Delegate>>,
     pub(crate) jobs: Option<Arc<dyn Jobs>>,
     pub(crate) team: Option<Arc<dyn Teamwork>>,
+    pub(crate) board: Option<Arc<dyn TaskBoard>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -198,6 +205,7 @@ pub(crate) fn tools(
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, .. } = kit;
+    let Others { agents, jobs, team, board } = kit.others;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
@@ -210,9 +218,10 @@ pub(crate) fn tools(
             skills: Some(skills),
             memory,
             log: Some(kit.log),
-            agents: kit.agents,
-            jobs: kit.jobs,
-            team: kit.team,
+            agents,
+            jobs,
+            team,
+            board,
         },
     });
     // A built-in tool cannot be replaced.

@@ -209,7 +209,10 @@ pub use session_rewind::{Rewind, Undo, Undoes};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
-pub use task_board::{board_path, open_board, open_board_on_server, open_project_board};
+pub use task_board::{
+    BoardOptions, BoardPlace, board_path, open_board, open_board_at, open_board_on_server,
+    open_project_board, return_claim,
+};
 pub use team::{TeamOptions, shipped_teammates};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,

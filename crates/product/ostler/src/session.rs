@@ -402,6 +402,9 @@ impl Session {
         }
         self.close_jobs().into_iter().map(Event::notice).for_each(&mut emit);
         shared.parts.subagents.close().await;
+        if let Some(claims) = shared.parts.claims.get() {
+            claims.return_all().await;
+        }
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;
         emit(Event::Closed { reason: reason.to_owned() });

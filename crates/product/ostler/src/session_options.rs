@@ -2,6 +2,7 @@
 
 use crate::hooks::HookOptions;
 use crate::jobs::JobOptions;
+use crate::task_board::BoardOptions;
 use crate::team::TeamOptions;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
@@ -70,6 +71,8 @@ pub struct SessionOptions {
     pub agents: Vec<AgentDefinition>,
     /// Agents that keep their context between tasks; needs a home.
     pub team: TeamOptions,
+    /// The task board, which its team and its tools use; needs a home.
+    pub board: BoardOptions,
     /// Pieces of what agents write are in the events, too, not only whole blocks.
     pub agent_deltas: bool,
     /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
@@ -164,6 +167,7 @@ impl SessionOptions {
             max_agent_time: SessionOptions::MAX_AGENT_TIME,
             agents: Vec::new(),
             team: TeamOptions::default(),
+            board: BoardOptions::default(),
             agent_deltas: false,
             agent: None,
             task: None,

@@ -4,7 +4,7 @@ use crate::carried_parts::CarriedParts;
 use crate::host::Host;
 use crate::instructions_state::InstructionsState;
 use crate::jobs::JobTable;
-use crate::kit::Kit;
+use crate::kit::{Kit, Others};
 use crate::learner::Learner;
 use crate::memory::Recalling;
 use crate::session_directories::SessionDirectories;
@@ -12,10 +12,11 @@ use crate::session_events::SessionEvents;
 use crate::session_options::SessionOptions;
 use crate::session_rules::RulesInForce;
 use crate::subagents::{Lineage, Subagents};
-use crate::team::Team;
+use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
+use crate::team::{Addresses, Team};
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
-use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog, Teamwork};
+use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog, TaskBoard, Teamwork};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
 use ostler_exec::CommandScope;
@@ -55,6 +56,8 @@ pub(crate) struct SessionParts {
     pub(crate) jobs: OnceLock<Arc<JobTable>>,
     /// Its teammates; set with the jobs, where it has any.
     pub(crate) team: OnceLock<Arc<Team>>,
+    /// The tasks that its agents have claimed, where they work with the board.
+    pub(crate) claims: OnceLock<Arc<BoardClaims>>,
 }
 
 impl SessionParts {
@@ -66,6 +69,15 @@ impl SessionParts {
         lineage: Option<&Lineage>,
     ) -> Kit {
         let seat = lineage.and_then(|lineage| lineage.seat.clone());
+        let lead = Addresses::of(log.id()).lead();
+        let own_board = self.claims.get().map(|claims| BoardSeat::new(claims.clone(), lead));
+        let own_board = own_board.map(|board| board as Arc<dyn TaskBoard>);
+        let others = Others {
+            agents: Some(self.subagents.clone()),
+            jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
+            board: own_board.or_else(|| seat.as_ref()?.board()),
+            team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>).or(seat),
+        };
         Kit {
             executor: self.scope.executor().clone(),
             files,
@@ -74,10 +86,8 @@ impl SessionParts {
             skills: self.skills.clone(),
             memories: self.memories.clone(),
             log,
-            agents: Some(self.subagents.clone()),
             environment: self.environment.clone(),
-            jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
-            team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>).or(seat),
+            others,
         }
     }
 
@@ -96,9 +106,19 @@ impl SessionParts {
         let (of_team, home) = ((journal.clone(), events.clone()), host.home());
         let table = JobTable::open(home, &workspace.cwd, options.jobs, journal, events);
         let _ = self.jobs.set(table.clone());
-        if let Some(home) = home.filter(|_| !options.team.teammates.is_empty()) {
-            let place = (home, workspace.cwd.as_path(), host.fault());
-            let team = Team::new(&options.team, place, &self.subagents, table, of_team);
+        let has_team = !options.team.teammates.is_empty();
+        let Some(home) = home.filter(|_| has_team || options.board.tools) else { return };
+        let (place, events) = ((home, workspace.cwd.as_path()), of_team.1.clone());
+        let desk = BoardDesk::new(&options.board, place, host.fault(), events.clone());
+        let (addresses, is_resumed) =
+            (Addresses::of(of_team.0.log().id()), !of_team.0.conversation().0.is_empty());
+        let from = (addresses, is_resumed);
+        let closing = self.subagents.closing();
+        let claims = BoardClaims::new(desk.clone(), options.board.lease, from, events, closing);
+        let _ = self.claims.set(claims.clone());
+        if has_team {
+            let board = (desk, claims);
+            let team = Team::new(&options.team, home, board, &self.subagents, table, of_team);
             let _ = self.team.set(team);
         }
     }

@@ -4,6 +4,7 @@
 //! `ostler::Options`. What a person should know or decide on the way is returned as data: [`Profile::news`],
 //! [`Profile::untrusted`], [`Access::Missing`]. Nothing here writes to a terminal or asks a question.
 
+mod boards;
 mod environment;
 mod error;
 mod flags;

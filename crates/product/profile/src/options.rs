@@ -2,7 +2,7 @@
 //! override settings.
 
 use crate::{Profile, ProfileError, prices, providers};
-use ostler::config::values::{JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS};
+use ostler::config::values::{BOARD_TOOLS, JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS};
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
     AgentDefinition, Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options,
@@ -30,7 +30,9 @@ impl Profile {
         session.skills = self.skills();
         session.agents.clone_from(&loaded.agents);
         session.team.teammates = team(&loaded.team);
-        session.team.project = Some(places.project.clone());
+        session.board.project = Some(places.project.clone());
+        session.board.place = environment.session_board()?;
+        session.board.tools = loaded.values.switch(&BOARD_TOOLS).unwrap_or(false);
         providers::choose(&mut host, &mut session, self)?;
         session.log = flags.session()?;
         session.system_prompt.clone_from(&flags.system_prompt);

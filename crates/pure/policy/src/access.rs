@@ -42,6 +42,9 @@ pub struct Access {
     /// call, so this says only that it may be anything.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
+    /// It changes the task board, which other processes and machines see; not before the answer is sealed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub board: bool,
 }
 
 /// A change of the session itself: of its plan, or of the rules of the turn.
@@ -165,6 +168,11 @@ impl Access {
         Access { delegates: names.into_iter().map(Into::into).collect(), ..Access::nothing() }
     }
 
+    /// Changes the task board and touches nothing else.
+    pub fn changing_board() -> Self {
+        Access { board: true, ..Access::nothing() }
+    }
+
     pub fn is_delegation(&self) -> bool {
         !self.delegates.is_empty()
     }
@@ -175,6 +183,7 @@ impl Access {
             && self.writes.is_empty()
             && self.hosts.is_empty()
             && !self.notes
+            && !self.board
             && !self.is_delegation()
     }
 
@@ -200,6 +209,10 @@ impl Access {
         }
         if self.is_harmless() && other.is_harmless() {
             return false;
+        }
+        // What one of them does decides what the other finds.
+        if self.board && other.board {
+            return true;
         }
         if !self.known || !other.known {
             return true;
@@ -287,6 +300,9 @@ mod tests {
             (Access::inward(Inward::default()), read("/a"), false),
             (Access::noting(), write("/a"), false),
             (Access::noting(), Access::noting(), false),
+            (Access::changing_board(), Access::changing_board(), true),
+            (Access::changing_board(), write("/a"), false),
+            (Access::changing_board(), Access::inward(Inward::default()), true),
         ];
         for (a, b, expected) in cases {
             assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
@@ -317,6 +333,7 @@ mod tests {
         let inward = Access::inward(Inward::default());
         assert!(inward.is_harmless() && !inward.may_begin_early());
         assert!(!Access::noting().is_harmless(), "a dropped answer must leave no note");
+        assert!(!Access::changing_board().may_begin_early(), "nor a task on the board");
         let agent = Access::delegating(["explorer"]);
         assert!(!agent.may_begin_early(), "a dropped answer must leave no agent");
         assert!(!agent.conflicts(&agent), "agents run side by side");

@@ -465,6 +465,9 @@ fn refusal_of_default(access: &Access, workspace: &Workspace) -> Option<String> 
     if let Some(host) = access.hosts.first() {
         return Some(format!("it would contact {host}"));
     }
+    if access.board {
+        return Some("it would change the task board, which others share".into());
+    }
     if let Some(inward) = access.inward.as_ref().filter(|inward| !inward.loosens.is_empty()) {
         return Some(format!("it would allow {} for this turn", inward.loosens.join(", ")));
     }

@@ -271,6 +271,9 @@ fn for_call(tool: &str, access: &Access, workspace: &Workspace) -> Vec<String> {
     if !access.known {
         return Vec::new();
     }
+    if access.board {
+        return vec![tool.to_owned()];
+    }
     match access.hosts.as_slice() {
         [] => {}
         [host] if tool_names::kind(tool, &workspace.tools) == ToolKind::Fetches => {

@@ -20,6 +20,8 @@ pub enum ToolKind {
     Fetches,
     /// Has another agent do the work.
     Delegates,
+    /// Shows or changes the task board, which other processes share.
+    Coordinates,
     /// Session only: shows or changes the plan.
     Plans,
     /// Session only: its results are instructions that hold until the conversation is summarized.

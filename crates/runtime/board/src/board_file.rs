@@ -99,7 +99,7 @@ impl BoardFile {
         if self.is_ours()? {
             return Ok(());
         }
-        let is_foreign = self.change(Durability::Synced, |tx| {
+        let is_foreign = self.change(Durability::Synced, |tx, _| {
             // Another process may have been here in the meantime.
             if !may_be_ours(tx)? {
                 return Ok(true);
@@ -128,12 +128,12 @@ impl BoardFile {
         }
     }
 
-    /// One transaction that nobody writes beside: what is read in it still holds when it is written. Everybody who waits
-    /// is woken.
+    /// One transaction that nobody writes beside: what is read in it still holds when it is written. It is told the time
+    /// when it has begun: whoever waited for others must not act in the past. Everybody who waits is woken.
     pub(crate) fn change<T: Send + 'static>(
         &mut self,
         durability: Durability,
-        act: impl FnOnce(&Transaction<'_>) -> Done<T> + Send + 'static,
+        act: impl FnOnce(&Transaction<'_>, u64) -> Done<T> + Send + 'static,
     ) -> Result<T, BoardError> {
         let done = self.change_in_silence(durability, act)?;
         self.bell.ring();
@@ -144,8 +144,10 @@ impl BoardFile {
     pub(crate) fn change_in_silence<T: Send + 'static>(
         &mut self,
         durability: Durability,
-        act: impl FnOnce(&Transaction<'_>) -> Done<T> + Send + 'static,
+        act: impl FnOnce(&Transaction<'_>, u64) -> Done<T> + Send + 'static,
     ) -> Result<T, BoardError> {
+        let clock = self.clock.clone();
+        let act = move |tx: &Transaction<'_>| act(tx, clock.now().0);
         self.commits.perform(&mut self.connection, &self.path, durability, act)
     }
 

@@ -19,10 +19,10 @@ const DELIVERY: &str = "delivery";
 
 impl Mailbox for BoardFile {
     fn send(&mut self, mail: &NewMail) -> Result<MailReceipt, BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
+        let limits = self.limits.clone();
         check(mail, &limits)?;
         let mail = mail.clone();
-        self.change(Durability::Synced, move |tx| {
+        self.change(Durability::Synced, move |tx, now| {
             let row = match exact(tx, &mail.id)? {
                 None => post(tx, &mail, &limits, now)?,
                 Some(row) if is_same(&row.mail, &mail) => row,
@@ -35,16 +35,16 @@ impl Mailbox for BoardFile {
 
     fn receive(&mut self, who: &str, lease: Duration) -> Result<Option<Delivery>, BoardError> {
         let (limits, now) = (self.limits.clone(), self.now());
-        let until = now.saturating_add(limits.lease(lease)?);
+        let lease = limits.lease(lease)?;
         // Whoever looks in vain must not stop those who write.
         if self.read(|tx| Ok(oldest(tx, who)?.is_none() && lapsed(tx, now)?.is_empty()))? {
             return Ok(None);
         }
         let who = who.to_owned();
-        self.change_in_silence(Durability::Written, move |tx| {
+        self.change_in_silence(Durability::Written, move |tx, now| {
             expire(tx, &limits, now)?;
             let Some(row) = oldest(tx, &who)? else { return Ok(None) };
-            let token = count(tx, DELIVERY, 1)?;
+            let (token, until) = (count(tx, DELIVERY, 1)?, now.saturating_add(lease));
             let state = apply(tx, &row, &MailChange::Deliver { token, until }, &limits, now)?;
             let MailState { status, deliveries, .. } = state;
             let age_ms = now.saturating_sub(row.mail.sent_ms);
@@ -54,9 +54,9 @@ impl Mailbox for BoardFile {
     }
 
     fn settle(&mut self, delivery: &Delivery, outcome: &Outcome) -> Result<(), BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
+        let limits = self.limits.clone();
         let (id, token, outcome) = (delivery.mail.id.clone(), delivery.token, outcome.clone());
-        self.change(Durability::Synced, move |tx| {
+        self.change(Durability::Synced, move |tx, now| {
             let row = exact(tx, &id)?.ok_or_else(|| Refusal::NoSuchMail(id.as_str().to_owned()))?;
             let change = match &outcome {
                 Outcome::Failed { why } => {
@@ -85,10 +85,10 @@ impl Mailbox for BoardFile {
     }
 
     fn set_agent(&mut self, name: &str, change: &AgentChange) -> Result<(), BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
+        let limits = self.limits.clone();
         named(name, &limits)?;
         let (name, change) = (name.to_owned(), change.clone());
-        self.change(Durability::Synced, move |tx| match change {
+        self.change(Durability::Synced, move |tx, now| match change {
             AgentChange::Started { lead } => {
                 set_agent(tx, &name, lead.as_deref(), false)?;
                 let mut rows = unsettled_of(tx, &name)?;

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 impl Board for BoardFile {
     fn add(&mut self, tasks: &[NewTask]) -> Result<Vec<TaskId>, BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
+        let limits = self.limits.clone();
         check_batch(tasks, &limits)?;
         let ids = tasks.iter().map(|task| task.id.clone()).collect();
         let tasks = tasks.to_vec();
-        self.change(Durability::Synced, move |tx| add(tx, &tasks, &limits, now))?;
+        self.change(Durability::Synced, move |tx, now| add(tx, &tasks, &limits, now))?;
         Ok(ids)
     }
 
@@ -29,14 +29,14 @@ impl Board for BoardFile {
         worker: &str,
         lease: Duration,
     ) -> Result<Option<Claimed>, BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
+        let limits = self.limits.clone();
         limits.name("the name of a worker", worker)?;
-        let until = now.saturating_add(limits.lease(lease)?);
-        if id.is_none() && !self.may_have_work(now)? {
+        let lease = limits.lease(lease)?;
+        if id.is_none() && !self.may_have_work()? {
             return Ok(None);
         }
         let (id, worker) = (id.map(str::to_owned), worker.to_owned());
-        self.change(Durability::Written, move |tx| {
+        self.change(Durability::Written, move |tx, now| {
             expire(tx, &limits, now)?;
             let seq = match &id {
                 None => next(tx)?,
@@ -47,6 +47,7 @@ impl Board for BoardFile {
                 }
             };
             let Some(seq) = seq else { return Ok(None) };
+            let until = now.saturating_add(lease);
             let state = claim(tx, seq, &worker, until, &limits, now)?;
             let id = TaskId(crate::task_rows::numbered(tx, seq)?.id);
             Ok(Some(Claimed { id, fence: state.fence, lease_until: state.lease_until }))
@@ -54,11 +55,11 @@ impl Board for BoardFile {
     }
 
     fn act(&mut self, id: &str, action: &TaskAction) -> Result<Task, BoardError> {
-        let (limits, now) = (self.limits.clone(), self.now());
-        let (change, name, fence) = match action {
+        let limits = self.limits.clone();
+        let (mut change, name, fence) = match action {
             TaskAction::Renew { fence, lease } => {
-                let until = now.saturating_add(limits.lease(*lease)?);
-                (Change::Renew { fence: *fence, until }, "renewed", *fence)
+                // From the moment when it is granted.
+                (Change::Renew { fence: *fence, until: limits.lease(*lease)? }, "renewed", *fence)
             }
             TaskAction::Finish { fence, result } => {
                 let result = result.as_deref().map(|text| clipped(text, limits.text_bytes));
@@ -75,7 +76,10 @@ impl Board for BoardFile {
             }
         };
         let id = id.to_owned();
-        let act = move |tx: &Transaction<'_>| {
+        let act = move |tx: &Transaction<'_>, now: u64| {
+            if let Change::Renew { until, .. } = &mut change {
+                *until = now.saturating_add(*until);
+            }
             // In the same transaction: a refusal then leaves the lapsed lease for the next one.
             expire(tx, &limits, now)?;
             let row = find(tx, &id)?;
@@ -107,7 +111,8 @@ impl Board for BoardFile {
 
 impl BoardFile {
     /// Whether a claim is worth a transaction: whoever looks in vain must not stop those who work.
-    fn may_have_work(&mut self, now: u64) -> Result<bool, BoardError> {
+    fn may_have_work(&mut self) -> Result<bool, BoardError> {
+        let now = self.now();
         self.read(|tx| Ok(!lapsed(tx, now)?.is_empty() || is_any_pending(tx)?))
     }
 
@@ -117,7 +122,7 @@ impl BoardFile {
         if self.read(|tx| Ok(lapsed(tx, now)?.is_empty()))? {
             return Ok(());
         }
-        self.change(Durability::Written, move |tx| expire(tx, &limits, now))
+        self.change(Durability::Written, move |tx, now| expire(tx, &limits, now))
     }
 }
 

@@ -79,7 +79,14 @@ pub const MAX_AGENT_DEPTH: Key = Key {
     request: "lets agents start agents {} levels deep",
 };
 
-const KEYS: [&Key; 9] = [
+pub const BOARD_TOOLS: Key = Key {
+    name: "boardTools",
+    form: Form::Switch,
+    variable: None,
+    request: "turns the tools for the task board {}",
+};
+
+const KEYS: [&Key; 10] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -89,6 +96,7 @@ const KEYS: [&Key; 9] = [
     &KEEP_JOBS,
     &MAX_AGENTS,
     &MAX_AGENT_DEPTH,
+    &BOARD_TOOLS,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]

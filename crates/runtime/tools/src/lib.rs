@@ -25,6 +25,7 @@
 mod agent;
 mod bash;
 mod blocking_task;
+mod board_tools;
 pub mod confine;
 mod delegate;
 mod denied_names;
@@ -63,7 +64,7 @@ pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 pub use job_output::{JobOutput, JobOutputReader};
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, Teamwork, Tool};
+use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, TaskBoard, Teamwork, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -102,6 +103,8 @@ pub struct SessionParts {
     pub log: Option<Arc<dyn SessionLog>>,
     pub agents: Option<Arc<dyn Delegate>>,
     pub team: Option<Arc<dyn Teamwork>>,
+    /// The task board, where the session works with it.
+    pub board: Option<Arc<dyn TaskBoard>>,
     /// Where commands go on in the background.
     pub jobs: Option<Arc<dyn Jobs>>,
 }
@@ -120,6 +123,10 @@ impl ToolSetup {
 const TOOLS: &[ListedTool] = &[
     listed::<agent::AgentTool>(),
     listed::<bash::Bash>(),
+    listed::<board_tools::BoardAdd>(),
+    listed::<board_tools::BoardList>(),
+    listed::<board_tools::BoardNext>(),
+    listed::<board_tools::BoardUpdate>(),
     listed::<delegate::DelegateTool>(),
     listed::<edit::Edit>(),
     listed::<glob::Glob>(),

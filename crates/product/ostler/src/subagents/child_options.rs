@@ -5,6 +5,7 @@ use crate::jobs::JobOptions;
 use crate::kit::known_tools;
 use crate::session::SessionShared;
 use crate::session_options::{SessionChoice, SessionOptions};
+use crate::task_board::BoardOptions;
 use crate::team::TeamOptions;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::AgentPath;
@@ -39,6 +40,7 @@ pub(super) fn of(
         tools: Some(tools(above, own, definition)),
         late_tools: false,
         team: TeamOptions::default(),
+        board: BoardOptions { tools: false, ..own.board.clone() },
         max_turns,
         max_budget_usd: None,
         purse: Some(above.agent.budget.clone()),

@@ -8,26 +8,26 @@ pub(super) const LEAD: &str = "lead";
 
 /// `writer@1f2e3d4c`: the same after every restart of the session.
 #[derive(Clone, Debug)]
-pub(super) struct Addresses {
+pub(crate) struct Addresses {
     team: String,
 }
 
 impl Addresses {
-    pub(super) fn of(session: &SessionId) -> Self {
+    pub(crate) fn of(session: &SessionId) -> Self {
         let digits: Vec<char> = session.as_str().chars().filter(|digit| *digit != '-').collect();
         Addresses { team: digits[digits.len().saturating_sub(DIGITS)..].iter().collect() }
     }
 
-    pub(super) fn lead(&self) -> String {
+    pub(crate) fn lead(&self) -> String {
         self.of_member(LEAD)
     }
 
-    pub(super) fn of_member(&self, name: &str) -> String {
+    pub(crate) fn of_member(&self, name: &str) -> String {
         format!("{name}@{}", self.team)
     }
 
     /// What its own team calls the owner of an address.
-    pub(super) fn name<'a>(&self, address: &'a str) -> &'a str {
+    pub(crate) fn name<'a>(&self, address: &'a str) -> &'a str {
         match address.split_once('@') {
             Some((name, team)) if team == self.team => name,
             _ => address,

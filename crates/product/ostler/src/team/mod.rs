@@ -11,7 +11,6 @@
 
 mod addresses;
 mod letter;
-mod mail_desk;
 mod mail_turn;
 mod options;
 mod post;
@@ -19,29 +18,29 @@ mod seat;
 mod session_team;
 mod teammate;
 
+pub(crate) use addresses::Addresses;
 pub use options::{TeamOptions, shipped_teammates};
 
 use crate::jobs::JobTable;
 use crate::session_events::SessionEvents;
 use crate::subagents::Subagents;
 use crate::system::{new_uuid, now_ms};
-use addresses::Addresses;
-use mail_desk::MailDesk;
+use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
 use mail_turn::OpenRequest;
 use ostler_board::protocol::{Breach, Conduct, Duty, Happening};
 use ostler_board::{
-    AgentChange, BoardFile, Delivery, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus,
-    Mailbox, NewMail, Outcome,
+    AgentChange, Delivery, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail,
+    Outcome, SharedBoard,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{Event, Notice};
 use ostler_core::ids::SessionId;
-use ostler_core::ports::{BoxFuture, Teamwork};
+use ostler_core::ports::{BoxFuture, TaskBoard, Teamwork};
 use ostler_core::session::{AgentState, Entry};
 use ostler_core::text::fill;
 use ostler_core::tool::ToolOutput;
 use ostler_engine::Journal;
-use ostler_store::{FaultPlan, FileStore};
+use ostler_store::FileStore;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +63,8 @@ pub(crate) struct Team {
     members: Vec<AgentDefinition>,
     home: PathBuf,
     request_deadline: Duration,
-    desk: Arc<MailDesk>,
+    desk: Arc<BoardDesk>,
+    claims: Arc<BoardClaims>,
     subagents: Arc<Subagents>,
     jobs: Arc<JobTable>,
     journal: Journal,
@@ -105,7 +105,8 @@ struct MemberState {
 impl Team {
     pub(crate) fn new(
         options: &TeamOptions,
-        (home, cwd, fault): (&Path, &Path, Option<Arc<FaultPlan>>),
+        home: &Path,
+        (desk, claims): (Arc<BoardDesk>, Arc<BoardClaims>),
         subagents: &Arc<Subagents>,
         jobs: Arc<JobTable>,
         (journal, events): (Journal, Arc<SessionEvents>),
@@ -123,7 +124,8 @@ impl Team {
             members: options.teammates.iter().map(member).collect(),
             home: home.to_owned(),
             request_deadline: options.request_deadline,
-            desk: MailDesk::new(home, options.project.as_deref().unwrap_or(cwd), fault),
+            desk,
+            claims,
             subagents: subagents.clone(),
             jobs,
             journal,
@@ -168,7 +170,7 @@ impl Team {
         let news = self.desk.listen().await?;
         let lead = self.addresses.lead();
         let members: Vec<String> = self.members.iter().map(|it| self.address(&it.name)).collect();
-        let started = move |board: &mut BoardFile| {
+        let started = move |board: &mut dyn SharedBoard| {
             board.set_agent(&lead, &AgentChange::Started { lead: None })?;
             for member in &members {
                 let lead = Some(lead.clone());
@@ -426,6 +428,10 @@ impl Teamwork for Team {
                 Err(why) => ToolOutput::error(format!("The board cannot be read: {why}.")),
             }
         })
+    }
+
+    fn board(&self) -> Option<Arc<dyn TaskBoard>> {
+        Some(BoardSeat::new(self.claims.clone(), self.addresses.lead()))
     }
 
     fn teammates(&self) -> Vec<(String, String)> {

@@ -4,7 +4,7 @@ use super::addresses;
 use crate::error::Error;
 use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
 use ostler_core::permission::Mode;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 const EXPLORER: &str = include_str!("../../../../../prompts/agents/explorer.md").trim_ascii();
@@ -14,8 +14,6 @@ const WRITER: &str = include_str!("../../../../../prompts/team/writer.md").trim_
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamOptions {
     pub teammates: Vec<AgentDefinition>,
-    /// The project on whose board their mail is; none: the working directory.
-    pub project: Option<PathBuf>,
     /// How long a teammate waits for the answer to a request.
     pub request_deadline: Duration,
 }
@@ -23,7 +21,7 @@ pub struct TeamOptions {
 impl Default for TeamOptions {
     fn default() -> Self {
         let request_deadline = Duration::from_secs(600);
-        TeamOptions { teammates: Vec::new(), project: None, request_deadline }
+        TeamOptions { teammates: Vec::new(), request_deadline }
     }
 }
 

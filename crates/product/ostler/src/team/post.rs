@@ -4,7 +4,7 @@ use super::Team;
 use super::letter::{for_lead, item_id};
 use super::mail_turn::has_arrived;
 use super::teammate::LEASE;
-use ostler_board::{Delivery, MailKind, Mailbox, Outcome};
+use ostler_board::{Delivery, MailKind, Outcome, SharedBoard};
 use ostler_core::event::Event;
 use std::sync::{Arc, Weak};
 use tokio::sync::watch;
@@ -40,7 +40,7 @@ pub(super) async fn serve(
 async fn take_in(team: &Arc<Team>, delivery: Delivery) -> Result<(), String> {
     let about = delivery.mail.in_reply_to.clone();
     let to = team.clone();
-    let take_in = move |board: &mut ostler_board::BoardFile| {
+    let take_in = move |board: &mut dyn SharedBoard| {
         let item = item_id(&delivery.mail);
         let log = to.journal.log();
         let is_known = delivery.mail.deliveries > 1 && has_arrived(&to.read_log(log.id()), &item);

@@ -3,9 +3,10 @@
 use super::addresses::LEAD;
 use super::{EVERYBODY, Team};
 use crate::system::new_uuid;
+use crate::task_board::BoardSeat;
 use ostler_board::protocol::Happening;
 use ostler_board::{MailId, MailKind, NewMail};
-use ostler_core::ports::{BoxFuture, Teamwork};
+use ostler_core::ports::{BoxFuture, TaskBoard, Teamwork};
 use ostler_core::tool::ToolOutput;
 use std::sync::{Arc, Weak};
 
@@ -56,6 +57,11 @@ impl Teamwork for Seat {
             Some(team) => team.list(),
             None => Box::pin(std::future::ready(super::closing())),
         }
+    }
+
+    fn board(&self) -> Option<Arc<dyn TaskBoard>> {
+        let team = self.team.upgrade()?;
+        Some(BoardSeat::new(team.claims.clone(), team.address(&self.name)))
     }
 
     fn teammates(&self) -> Vec<(String, String)> {

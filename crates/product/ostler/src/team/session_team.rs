@@ -2,12 +2,15 @@
 
 use super::{Team, mails};
 use crate::session::Session;
-use ostler_board::{MailQuery, MailStatus, Mailbox};
+use ostler_board::{MailQuery, MailStatus};
 use std::sync::Arc;
 
 impl Session {
-    /// Mail of the team is read from the first time that somebody drives the session.
+    /// Mail of the team is read, and claims of tasks are renewed, from the first time that somebody drives the session.
     pub(crate) fn serve_team(&self) {
+        if let Some(claims) = self.shared().parts.claims.get() {
+            claims.serve();
+        }
         if let Some(team) = self.team() {
             team.serve();
         }

@@ -4,6 +4,7 @@
 
 mod attached;
 mod background_agents;
+mod board_tools;
 mod compaction;
 mod directories;
 mod dropping;
@@ -204,6 +205,14 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_background_agent_asks_the_person
             no_place_among_the_jobs_is_a_refusal
             an_agent_that_panics_is_an_error;
+        board_tools:
+            a_session_adds_claims_and_finishes_tasks
+            unfinished_claims_return_when_the_session_closes
+            claims_are_renewed_while_the_session_is_open
+            a_resumed_session_has_its_claims_back
+            a_teammate_claims_in_its_own_name
+            only_changes_of_the_board_need_permission
+            a_server_that_is_down_at_the_start_has_a_substitute;
         teams:
             a_teammate_reports_once_and_remembers
             reports_join_a_running_turn

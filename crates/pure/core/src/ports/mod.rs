@@ -10,6 +10,7 @@ pub mod ledger;
 pub mod memory;
 pub mod model;
 pub mod session_store;
+pub mod task_board;
 pub mod teamwork;
 pub mod tool;
 
@@ -23,6 +24,7 @@ pub use ledger::{Ledger, LedgerError, NoLedger, Reserved};
 pub use memory::MemoryStore;
 pub use model::{Model, ModelInfo, ModelStream};
 pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
+pub use task_board::{BoardChange, BoardLook, BoardOrder, TaskBoard};
 pub use teamwork::Teamwork;
 pub use tool::{Arrivals, NoArrivals, Progress, Recorder, Tool, ToolContext};
 

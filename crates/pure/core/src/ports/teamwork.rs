@@ -1,7 +1,8 @@
 //! The team of a session, as its tools know it.
 
-use super::BoxFuture;
+use super::{BoxFuture, TaskBoard};
 use crate::tool::ToolOutput;
+use std::sync::Arc;
 
 /// What one member of a team can do with the others. Each member has its own: it knows who is speaking.
 pub trait Teamwork: Send + Sync {
@@ -20,6 +21,9 @@ pub trait Teamwork: Send + Sync {
 
     /// Who they are, and what they are doing.
     fn list(&self) -> BoxFuture<'static, ToolOutput>;
+
+    /// The task board, for a member that works in the name of the team.
+    fn board(&self) -> Option<Arc<dyn TaskBoard>>;
 
     /// Names of teammates with what they are for.
     fn teammates(&self) -> Vec<(String, String)>;

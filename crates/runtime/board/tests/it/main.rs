@@ -12,6 +12,7 @@ mod crowd_cases;
 mod files;
 mod kills;
 mod lease_cases;
+mod lock_waits;
 mod mail_cases;
 mod memory_board;
 mod memory_mail;

@@ -15,8 +15,19 @@ fn the_list_is_sorted_complete_and_small() {
         names.join(" "),
         "Agent Bash Edit Glob Grep Read Revert SendMessage Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
-    let apart =
-        ["Delegate", "ListTeammates", "Memory", "Recall", "Skill", "TaskOutput", "TaskStop"];
+    let apart = [
+        "BoardAdd",
+        "BoardList",
+        "BoardNext",
+        "BoardUpdate",
+        "Delegate",
+        "ListTeammates",
+        "Memory",
+        "Recall",
+        "Skill",
+        "TaskOutput",
+        "TaskStop",
+    ];
     let known = ostler_tools::known_tools();
     let all: Vec<&str> = known.names().filter(|name| !apart.contains(name)).collect();
     assert_eq!(names, all, "some need parts of a session");

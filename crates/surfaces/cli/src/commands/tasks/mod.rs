@@ -6,13 +6,12 @@ mod text;
 
 use crate::args::tasks::{AddArgs, BoardArgs, ClaimArgs, ListArgs, TasksArgs, TasksCommand};
 use crate::exit::{Code, warn};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use ostler::board::{NewTask, SharedBoard, Status, Task, TaskAction, TaskId, TaskList, TaskQuery};
 use ostler_profile::{Environment, Flags, find_places};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::time::Duration;
 
 /// There is nothing to claim: scripts can tell it from a failure.
@@ -52,32 +51,13 @@ pub fn run(environment: &Environment, args: &TasksArgs) -> Result<Code> {
     say(json.then(|| as_json(&task)), &text::headline(word, &task))
 }
 
-/// The board that the flags or the environment name, or the project's. There is no fallback: whoever names a board means
-/// that one.
+/// The board that the flags or the environment name, or the project's. There is no fallback here.
 pub fn open(environment: &Environment, args: &BoardArgs) -> Result<Box<dyn SharedBoard>> {
-    let places = || find_places(environment, &Flags::default());
-    let Some(name) = args.board.clone().or_else(|| environment.text("OSTLER_BOARD")) else {
-        let places = places()?;
-        return Ok(Box::new(ostler::open_project_board(&places.ostler_home, &places.project)?));
-    };
-    let url = match name.as_str() {
-        // Other programs use this variable, too: by itself it means nothing.
-        "redis" => environment.text("REDIS_URL").unwrap_or_else(|| LOCAL_REDIS.to_owned()),
-        _ => name,
-    };
-    // The address may contain a password, so it is not repeated.
-    match url.split_once("://") {
-        Some(("redis" | "rediss", _)) => {
-            Ok(Box::new(ostler::open_board_on_server(&url, &places()?.project)?))
-        }
-        Some(_) => bail!(
-            "cannot use this address as a task board; name a file (--board PATH) or a Redis server (--board redis://HOST)"
-        ),
-        None => Ok(Box::new(ostler::open_board(Path::new(&url))?)),
-    }
+    // A board that cannot be used is one failure, whoever names it.
+    let place = environment.board(args.board.as_deref()).map_err(|why| anyhow::anyhow!("{why}"))?;
+    let places = find_places(environment, &Flags::default())?;
+    Ok(ostler::open_board_at(&place, &places.ostler_home, &places.project)?)
 }
-
-const LOCAL_REDIS: &str = "redis://localhost:6379";
 
 /// One answer: the object, or the line for people.
 pub fn say(json: Option<Value>, line: &str) -> Result<Code> {

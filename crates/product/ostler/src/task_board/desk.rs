@@ -1,9 +1,9 @@
-//! The team's access to the board: one handle, used by one thread at a time, away from the threads of the runtime.
+//! The access of a session to its board: one handle, used by one thread at a time, away from the threads of the runtime.
 
-use crate::task_board::open_project_board;
-use ostler_board::{
-    Bell, BoardError, BoardFile, Delivery, MailReceipt, Mailbox, NewMail, Outcome, SharedBoard,
-};
+use super::{BoardOptions, BoardPlace, open_board_at};
+use crate::session_events::SessionEvents;
+use ostler_board::{Bell, BoardError, Delivery, MailReceipt, NewMail, Outcome, SharedBoard};
+use ostler_core::event::{Event, Notice};
 use ostler_store::FaultPlan;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,24 +13,32 @@ use tokio::sync::watch;
 /// How long the thread that hears the bell sleeps before it looks whether anybody still listens.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) struct MailDesk {
+pub(crate) struct BoardDesk {
     home: PathBuf,
     project: PathBuf,
-    board: Mutex<Option<BoardFile>>,
+    place: BoardPlace,
+    board: Mutex<Option<Box<dyn SharedBoard>>>,
     /// Counts what is written, in crash tests.
     fault: Option<Arc<FaultPlan>>,
+    events: Arc<SessionEvents>,
 }
 
-impl MailDesk {
-    /// Opens nothing yet.
-    pub(super) fn new(home: &Path, project: &Path, fault: Option<Arc<FaultPlan>>) -> Arc<Self> {
-        let (home, project) = (home.to_owned(), project.to_owned());
-        Arc::new(MailDesk { home, project, board: Mutex::new(None), fault })
+impl BoardDesk {
+    /// Opens nothing yet. The first use decides which board it is: from then on it is no other.
+    pub(crate) fn new(
+        options: &BoardOptions,
+        (home, cwd): (&Path, &Path),
+        fault: Option<Arc<FaultPlan>>,
+        events: Arc<SessionEvents>,
+    ) -> Arc<Self> {
+        let project = options.project.as_deref().unwrap_or(cwd).to_owned();
+        let (home, place, board) = (home.to_owned(), options.place.clone(), Mutex::new(None));
+        Arc::new(BoardDesk { home, project, place, board, fault, events })
     }
 
-    pub(super) async fn with<T: Send + 'static>(
+    pub(crate) async fn with<T: Send + 'static>(
         self: &Arc<Self>,
-        act: impl FnOnce(&mut BoardFile) -> Result<T, BoardError> + Send + 'static,
+        act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError> + Send + 'static,
     ) -> Result<T, String> {
         let desk = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || desk.with_board(act)).await;
@@ -39,30 +47,47 @@ impl MailDesk {
 
     fn with_board<T>(
         &self,
-        act: impl FnOnce(&mut BoardFile) -> Result<T, BoardError>,
+        act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError>,
     ) -> Result<T, BoardError> {
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *board {
-            Some(board) => act(board),
-            closed => act(closed.insert(open_project_board(&self.home, &self.project)?)),
+            Some(board) => act(board.as_mut()),
+            closed => act(closed.insert(self.open()?).as_mut()),
         }
     }
 
+    fn open(&self) -> Result<Box<dyn SharedBoard>, BoardError> {
+        match open_board_at(&self.place, &self.home, &self.project) {
+            Err(error @ BoardError::Server { .. }) if self.falls_back() => {
+                let text = format!(
+                    "{error}. Using the project's own board on this machine until this session ends"
+                );
+                self.events.emit(Event::notice(Notice::Command { text }));
+                open_board_at(&BoardPlace::Project, &self.home, &self.project)
+            }
+            opened => opened,
+        }
+    }
+
+    fn falls_back(&self) -> bool {
+        matches!(self.place, BoardPlace::Server { falls_back: true, .. })
+    }
+
     /// Something was written, or is about to be.
-    pub(super) fn count_write(&self) {
+    pub(crate) fn count_write(&self) {
         if let Some(fault) = &self.fault {
             fault.count();
         }
     }
 
-    pub(super) async fn send(self: &Arc<Self>, mail: NewMail) -> Result<MailReceipt, String> {
+    pub(crate) async fn send(self: &Arc<Self>, mail: NewMail) -> Result<MailReceipt, String> {
         self.count_write();
         let sent = self.with(move |board| board.send(&mail)).await;
         self.count_write();
         sent
     }
 
-    pub(super) async fn receive(
+    pub(crate) async fn receive(
         self: &Arc<Self>,
         who: String,
         lease: Duration,
@@ -74,7 +99,7 @@ impl MailDesk {
         received
     }
 
-    pub(super) async fn settle(
+    pub(crate) async fn settle(
         self: &Arc<Self>,
         delivery: Delivery,
         outcome: Outcome,
@@ -86,7 +111,7 @@ impl MailDesk {
     }
 
     /// Counts what happens to the board, for as long as somebody listens.
-    pub(super) async fn listen(self: &Arc<Self>) -> Result<watch::Receiver<u64>, String> {
+    pub(crate) async fn listen(self: &Arc<Self>) -> Result<watch::Receiver<u64>, String> {
         let bell = self.with(|board| Ok(board.bell())).await?;
         let (count, news) = watch::channel(0);
         let heard = bell.ticket();

@@ -1,7 +1,18 @@
-//! The task board of a project, with its mailboxes.
+//! The task board of a project, with its mailboxes: where it is, and what a session does with it.
+
+mod claims;
+mod desk;
+mod options;
+mod quotation;
+mod seat;
+
+pub(crate) use claims::BoardClaims;
+pub(crate) use desk::BoardDesk;
+pub use options::{BoardOptions, BoardPlace};
+pub(crate) use seat::BoardSeat;
 
 use crate::system::SystemClock;
-use ostler_board::{BoardError, BoardFile, Limits, Setup};
+use ostler_board::{Board, BoardError, BoardFile, Limits, Setup, SharedBoard, Task, TaskAction};
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -41,4 +52,33 @@ pub fn open_board_on_server(url: &str, project: &Path) -> Result<RedisBoard, Boa
     let name = project.file_name().map(|name| name.to_string_lossy().into_owned());
     let address = Address::parse(url, name.as_deref().unwrap_or("default"))?;
     RedisBoard::open(&address, RedisSetup::new(crate::new_uuid()))
+}
+
+/// Opens the board at this place. `home` is where we keep our state.
+///
+/// # Errors
+/// If it cannot be used.
+pub fn open_board_at(
+    place: &BoardPlace,
+    home: &Path,
+    project: &Path,
+) -> Result<Box<dyn SharedBoard>, BoardError> {
+    Ok(match place {
+        BoardPlace::Project => Box::new(open_project_board(home, project)?),
+        BoardPlace::File(path) => Box::new(open_board(path)?),
+        BoardPlace::Server { url, .. } => Box::new(open_board_on_server(url, project)?),
+    })
+}
+
+/// Gives up a claim, so that the task can be claimed again at once. Its history says why.
+///
+/// # Errors
+/// If the claim is over already, or the board cannot be used.
+pub fn return_claim<B: Board + ?Sized>(
+    board: &mut B,
+    (id, fence): (&str, u64),
+    why: &str,
+) -> Result<Task, BoardError> {
+    board.act(id, &TaskAction::Fail { fence, error: format!("returned: {why}") })?;
+    board.act(id, &TaskAction::Retry)
 }
