@@ -15,15 +15,8 @@ pub const FILES: &[(&str, &str)] = team::FILES;
 
 const PROMPT: &str = "Make the command add check its arguments: plan it, have it described, test it, and note how we test.";
 const TEAM: &str = "teammates:\n  - name: writer\n    isolation: worktree\n";
-/// Tokens; so few that the journal fills it.
-const WINDOW: &str = "24000";
-
-/// A long file, of which nobody needs a copy.
-pub fn journal(place: &Place) -> Result<()> {
-    let lines: String =
-        (1..=900).map(|n| format!("day {n}: the list got {} lines\n", n * 7 % 90)).collect();
-    place.write("data/journal.txt", &(lines + all_model::LAST_LINE))
-}
+/// Tokens; so few that the journals fill it.
+const WINDOW: &str = "15000";
 
 pub async fn story(
     init: &ostler::Init,
@@ -90,7 +83,7 @@ impl AllStory<'_> {
     }
 
     async fn summarize(&self, stage: &mut Stage) -> Result<()> {
-        let about = "The writer starts again in its worktree and reports. The session reads a long file, and is killed while it summarizes the conversation.";
+        let about = "The writer starts again in its worktree and reports. The session reads long files, and is killed while it summarizes the conversation.";
         stage.part("3 · A worktree, and a window that fills up", about).await?;
         let gate = self.server.gate(KILLS[2]);
         let words = ["-p", "--resume", SESSION];
@@ -163,8 +156,10 @@ impl AllStory<'_> {
 
 fn worked(turn: &Turn, tools: &[&str]) -> Result<()> {
     for tool in tools {
-        let done = turn.calls.iter().any(|call| call.name == *tool && !call.failed);
-        so(done, &format!("{tool} was called and succeeded"))?;
+        let of_tool = || turn.calls.iter().filter(|call| call.name == *tool);
+        let done = of_tool().any(|call| !call.failed);
+        let why = of_tool().map(|call| call.result.as_str()).collect::<Vec<_>>().join("; ");
+        so(done, &format!("{tool} was called and succeeded ({why})"))?;
     }
     Ok(())
 }

@@ -14,7 +14,6 @@ pub const WRITE: &str = "Write docs/arguments.md: what add does with a wrong num
 pub const WRITTEN: &str = "docs/arguments.md says that add ends with 64.";
 pub const NOTE: &str = "This project is tested with `bash test.sh`.";
 pub const SUMMARISE: &str = "is about to be replaced by a summary that you write now";
-pub const LAST_LINE: &str = "the journal ends here\n";
 const EXPLORE: &str = "Does add in lib/add.sh check its arguments?";
 const FOUND: &str = "No: add in lib/add.sh does not check its arguments.";
 const SUMMARY: &str = "The writer has described it; the change of lib/add.sh is still to be made.";
@@ -74,11 +73,18 @@ impl AllModel {
             () if !called("Delegate") => self.once(0, text("The writer describes it.")
                 .call("Delegate", json!({ "to": "writer", "task": WRITE }))),
             () if !all.contains(WRITTEN) => calls([("Sleep", json!({ "seconds": 60 }))]),
-            () if !called("Read") => text("It is described. I look into the journal before I change anything.")
-                .call("Read", json!({ "file_path": "data/journal.txt" })),
-            () => text("The journal says nothing about it."),
+            () => match all.matches("\"name\":\"Read\"").count() {
+                0 => text("It is described. I look into the journals before I change anything.")
+                    .call("Read", journal(1)),
+                read => calls([("Read", journal(read + 1))]),
+            },
         }
     }
+}
+
+/// There are three, which is more than the window has room for.
+fn journal(number: usize) -> Value {
+    json!({ "file_path": format!("data/journal-q{}.txt", number.min(3)) })
 }
 
 fn explorer(answers: usize) -> Reply {

@@ -97,11 +97,8 @@ async fn tell(
         Story::Team => team::FILES,
         Story::All => all::FILES,
     })?;
-    if story == Story::Long {
+    if matches!(story, Story::Long | Story::All) {
         long::journals(&place)?;
-    }
-    if story == Story::All {
-        all::journal(&place)?;
     }
     place.commit(init, environment).await?;
     match story {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 /// What a session of the story may do without asking.
-pub const ALLOWED: [&str; 2] = ["--allowedTools", "Bash,Edit(./**)"];
+pub const ALLOWED: [&str; 2] = ["--allowedTools", "Bash,Edit(./**),BoardAdd,BoardNext,BoardUpdate"];
 
 pub struct ProgramRuns<'a> {
     init: &'a ostler::Init,
@@ -158,7 +158,7 @@ impl SeenFrames {
                 blocks.iter().try_for_each(|block| self.said(stage, block))
             }
             (Some("assistant"), Some(agent)) => blocks.iter().try_for_each(|block| {
-                let path = agent.trim_start_matches("root/");
+                let path = agent.trim_start_matches('/');
                 match block["name"].as_str() {
                     Some(tool) => stage.screen.note(&format!("  {path}: {tool}")),
                     None => Ok(()),
