@@ -105,7 +105,7 @@ fn assembled(
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), rules.clone(), &folded.seen),
         instructions: InstructionsState::new(host, &options, &policy, &at),
-        memories: remembers(host, &options, host.home(), &workspace.cwd),
+        memories: remembers(host, &options, host.home(), options.project(&workspace.cwd)),
         undo_news: None,
         recalling: Mutex::default(),
         by_words: Arc::default(),
@@ -179,7 +179,13 @@ impl Made {
         let model: Arc<dyn Model> = host.model().clone();
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         Agent {
-            meter: spending::meter(host, options, &workspace.cwd, &journal, lineage),
+            meter: spending::meter(
+                host,
+                options,
+                options.project(&workspace.cwd),
+                &journal,
+                lineage,
+            ),
             context: parts.context(&journal, &workspace.tools, window, learner),
             model,
             limits: limits(options, &choice),
@@ -243,6 +249,10 @@ pub(crate) fn confinement(
 ) -> Arc<Confinement> {
     let (held_by, environment) = (options.sandbox.clone(), environment.clone());
     let made = Confinement::new(executor.clone(), held_by, workspace.clone(), environment);
+    let made = match &options.tree {
+        Some(tree) => made.narrowed(tree.narrowing()),
+        None => made,
+    };
     Arc::new(made.denying(policy))
 }
 
@@ -256,7 +266,7 @@ fn gate(
     let approvals = options.approvals.clone();
     let gate = Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals);
     match lineage {
-        Some(lineage) => gate.below(lineage.gate.clone()),
+        Some(lineage) => gate.below(lineage.gate.clone()).in_copy(lineage.copy.clone()),
         None => gate,
     }
 }

@@ -42,6 +42,12 @@ pub enum Error {
     NotKept(String),
     #[error("the last undo cannot be redone: its snapshots no longer exist ({0})")]
     RedoNotKept(String),
+    #[error("worktrees need a state directory")]
+    NoTrees,
+    #[error(transparent)]
+    Worktree(#[from] ostler_worktrees::WorktreeError),
+    #[error(transparent)]
+    Board(#[from] ostler_board::BoardError),
     #[error("cannot use the team: {0}")]
     Team(String),
     #[error("this session already has a driver")]

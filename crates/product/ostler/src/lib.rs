@@ -91,6 +91,7 @@ mod session_rewind;
 mod session_rules;
 mod session_searches;
 mod session_tools;
+mod session_tree;
 mod skills;
 mod slow_calls;
 mod spending;
@@ -99,7 +100,9 @@ mod surroundings;
 mod system;
 mod task_board;
 mod team;
+mod tree_commands;
 mod undo;
+mod worker;
 mod workspace;
 
 pub use ask::ask;
@@ -206,6 +209,7 @@ pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
 pub use session_overview::SessionOverview;
 pub use session_rewind::{Rewind, Undo, Undoes};
+pub use session_tree::SessionTree;
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
@@ -218,4 +222,7 @@ pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
     UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
     undo_steps,
+};
+pub use worker::{
+    TaskRef, WorkBranch, WorkerEnd, WorkerEvent, WorkerOptions, WorkerStop, run_workers,
 };

@@ -30,11 +30,24 @@ pub async fn run_sandboxed(
     init: &Init,
     place: Sandboxed<'_>,
     words: &[String],
-    mut sink: impl FnMut(&[u8]) -> bool,
+    mut sink: impl FnMut(&[u8]) -> bool + Send,
+    warn: impl FnOnce(&str),
+) -> Result<i32, Error> {
+    let executor = Executor::new(init.supervisor.clone());
+    let code = run_with(&executor, place, words, &mut sink, warn).await;
+    let _ = executor.shutdown().await;
+    code
+}
+
+/// The same with a supervisor that runs already.
+pub(crate) async fn run_with(
+    executor: &Executor,
+    place: Sandboxed<'_>,
+    words: &[String],
+    sink: &mut (dyn FnMut(&[u8]) -> bool + Send),
     warn: impl FnOnce(&str),
 ) -> Result<i32, Error> {
     let Sandboxed { options, workspace, policy, environment, access } = place;
-    let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
     let confinement =
         Confinement::new(executor.clone(), options, workspace, environment.clone()).denying(policy);
@@ -73,7 +86,6 @@ pub async fn run_sandboxed(
     let finished = running.wait_with(show).await.map_err(failed)?;
     let mut put_back = held.settle(|path| path.display().to_string());
     put_back.extend(confinement.stopped(&finished));
-    let _ = executor.shutdown().await;
     if !put_back.is_empty() {
         return Err(wrong(put_back.join(" ")));
     }

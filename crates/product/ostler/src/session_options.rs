@@ -2,6 +2,7 @@
 
 use crate::hooks::HookOptions;
 use crate::jobs::JobOptions;
+use crate::session_tree::SessionTree;
 use crate::task_board::BoardOptions;
 use crate::team::TeamOptions;
 use ostler_core::agent_definition::AgentDefinition;
@@ -14,7 +15,7 @@ use ostler_engine::Settings;
 use ostler_instructions::InstructionPlaces;
 use ostler_tools::confine::ConfineOptions;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub const DEFAULT_MODEL: &str = "sonnet";
 pub struct SessionOptions {
     /// Where the agent works.
     pub cwd: PathBuf,
+    /// A worktree of its own, which `cwd` is in: nothing else can be changed. See [`SessionTree::entered_by`].
+    pub tree: Option<Arc<SessionTree>>,
     /// Further directories it may use.
     pub add_dirs: Vec<PathBuf>,
     /// Keep the directories before a command may change them, so that it can be undone. Needs a home.
@@ -138,9 +141,15 @@ impl SessionOptions {
     /// A person may be away for the night.
     pub const QUESTION_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
+    /// The directory of the project; for a session in a worktree of its own that of the checkout.
+    pub(crate) fn project<'a>(&'a self, cwd: &'a Path) -> &'a Path {
+        self.tree.as_ref().map_or(cwd, |tree| tree.project())
+    }
+
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         SessionOptions {
             cwd: cwd.into(),
+            tree: None,
             add_dirs: Vec::new(),
             undo: true,
             model: DEFAULT_MODEL.into(),

@@ -20,7 +20,8 @@ fn workspace(host: &Host, options: &SessionOptions) -> Result<Workspace, Error> 
         roots.push(real(&cwd.join(folder))?);
     }
     let (home, tools) = (host.options().user_home.clone(), kit::known_tools(options));
-    Ok(Workspace { cwd, roots, home, tools, ..Workspace::default() })
+    let isolated = options.tree.is_some();
+    Ok(Workspace { cwd, roots, home, isolated, tools, ..Workspace::default() })
 }
 
 fn real(path: &Path) -> Result<PathBuf, Error> {
@@ -51,6 +52,10 @@ pub(crate) fn added_root(
     policy: &Policy,
 ) -> Result<PathBuf, Error> {
     let root = real(&workspace.cwd.join(path))?;
+    if workspace.isolated {
+        let why = "the session works in a worktree of its own and nowhere else".into();
+        return Err(Error::Workspace { path: root, why });
+    }
     check_added(host, &root, policy)?;
     Ok(root)
 }

@@ -236,6 +236,10 @@ pub struct Workspace {
     pub home: PathBuf,
     /// Where we keep sessions, settings and rules: nobody else's to write or read.
     pub ours: Vec<PathBuf>,
+    /// The roots are worktrees that were made for this agent: nothing else may be changed, and they are not ours although
+    /// they lie there.
+    #[serde(default)]
+    pub isolated: bool,
     /// The tools that can be called here and named in rules.
     #[serde(skip)]
     pub tools: KnownTools,
@@ -256,7 +260,8 @@ impl Workspace {
     }
 
     pub fn is_ours(&self, path: &Path) -> bool {
-        self.ours.iter().any(|folder| path.starts_with(folder))
+        let is_in_tree = self.isolated && self.contains(path);
+        !is_in_tree && self.ours.iter().any(|folder| path.starts_with(folder))
     }
 
     pub fn may_read(&self, path: &Path) -> bool {

@@ -76,6 +76,38 @@ impl FilePattern {
         format!("/{}", self.base.join(self.parts.iter().collect::<PathBuf>()).display())
     }
 
+    /// What it says of one directory, said of another.
+    pub(crate) fn rebased(&self, from: &Path, to: &Path) -> Vec<FilePattern> {
+        if let Ok(below) = self.base.strip_prefix(from) {
+            return vec![FilePattern { base: to.join(below), ..self.clone() }];
+        }
+        let Ok(below) = from.strip_prefix(&self.base) else { return Vec::new() };
+        // How many of its parts can stand for the names down to the directory.
+        let mut used = self.used_up_to(0);
+        for name in below {
+            let name = name.to_string_lossy();
+            let step = |at: usize| match self.parts.get(at) {
+                // It covers a directory above, with everything below.
+                None => vec![at],
+                Some(part) if part == "**" => self.used_up_to(at),
+                Some(part) if match_name(part, &name) => self.used_up_to(at + 1),
+                Some(_) => Vec::new(),
+            };
+            used = used.into_iter().flat_map(step).collect();
+            used.sort_unstable();
+            used.dedup();
+        }
+        let rest = |at: usize| self.parts.get(at..).unwrap_or_default().to_vec();
+        let pattern = |at| FilePattern { base: to.to_owned(), parts: rest(at), ..self.clone() };
+        used.into_iter().map(pattern).collect()
+    }
+
+    /// This many, and more where the next part can stand for nothing.
+    fn used_up_to(&self, at: usize) -> Vec<usize> {
+        let runs = self.parts.iter().skip(at).take_while(|part| *part == "**").count();
+        (at..=at + runs).collect()
+    }
+
     fn climb(&mut self) {
         if self.parts.pop().is_none() {
             self.base.pop();
@@ -333,6 +365,42 @@ mod tests {
             (Some((&"**", rest)), _) => (0..glob.len()).any(|n| naive_meet(rest, &glob[n..])),
             (Some((part, parts)), Some((name, glob))) => {
                 names_meet(part, name) && naive_meet(parts, glob)
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_says_of_a_copy_what_it_says_of_the_directory() {
+        let tools = KnownTools::default();
+        let (from, to) = (Path::new("/home/me/work/repo"), Path::new("/home/me/.ostler/t"));
+        let anchors =
+            Anchors { cwd: from, home: Path::new("/home/me"), settings: from, tools: &tools };
+        let files = ["x", "src/a.rs", "src/deep/b.rs", "repo/x", ".env", "sub/.env", "work/repo/x"];
+        for text in [
+            "./src/**",
+            "src/*.rs",
+            ".env",
+            "/x",
+            "//home/me/work/repo/x",
+            "//home/*/work/*/src/**",
+            "~/work/**",
+            "~/work",
+            "~/**/repo/x",
+            "~/**/x",
+            "**/.env",
+            "//**/repo/**/x",
+            "~/other/**",
+            "../other/x",
+            "../*/x",
+            "~/work/repo",
+            "//home/**/work/**/src/deep/*",
+        ] {
+            let pattern = FilePattern::new(text, anchors);
+            let copies = pattern.rebased(from, to);
+            for file in files {
+                let expected = pattern.matches(&from.join(file));
+                let found = copies.iter().any(|copy| copy.matches(&to.join(file)));
+                assert_eq!(found, expected, "{text} {file}: {copies:?}");
             }
         }
     }

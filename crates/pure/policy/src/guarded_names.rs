@@ -346,7 +346,8 @@ pub fn sensitive(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     if cargo && name.starts_with("credentials") {
         return Some("it contains access keys");
     }
-    below_home(&names, workspace, &SECRETS)
+    let is_in_tree = workspace.isolated && workspace.contains(path);
+    below_home(&names, workspace, &SECRETS).filter(|why| !(is_in_tree && *why == OURS))
 }
 
 /// Where secrets lie below a home directory, for those who hide them as a whole.

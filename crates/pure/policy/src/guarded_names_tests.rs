@@ -20,6 +20,29 @@ fn is_sensitive(path: &str) -> bool {
 }
 
 #[test]
+fn a_worktree_of_the_agent_is_its_own_and_the_rest_of_our_directory_is_not() {
+    let tree = "/home/dev/.ostler/worktrees/p/t";
+    let of = |isolated: bool| Workspace {
+        cwd: tree.into(),
+        roots: vec![tree.into()],
+        ours: vec!["/home/dev/.ostler".into()],
+        isolated,
+        ..workspace()
+    };
+    let guarded = |name: &str, isolated: bool| {
+        let path = Path::new("/home/dev/.ostler").join(name);
+        let workspace = of(isolated);
+        (protected(&path, &workspace).is_some(), sensitive(&path, &workspace).is_some())
+    };
+    assert_eq!(guarded("worktrees/p/t/src/x", true), (false, false));
+    assert_eq!(guarded("worktrees/p/t/src/x", false), (true, true));
+    assert_eq!(guarded("worktrees/p/t/.git", true), (true, false));
+    for other in ["worktrees/p/other/x", "worktrees/p/.records/t.json", "trust.json"] {
+        assert_eq!(guarded(other, true), (true, true), "{other}");
+    }
+}
+
+#[test]
 fn writes_that_need_a_yes() {
     for path in [
         "/ws/.git",

@@ -49,6 +49,17 @@ impl Policy {
         self.no_bypass |= other.no_bypass;
     }
 
+    /// For an agent that works in a copy of a directory: what the rules say of the directory, they also say of the copy.
+    #[must_use]
+    pub fn covering_copy(&self, of: &Path, copy: &Path) -> Policy {
+        let mut policy = self.clone();
+        for rules in [&mut policy.deny, &mut policy.ask, &mut policy.allow] {
+            let more: Vec<Rule> = rules.iter().flat_map(|rule| rule.rebased(of, copy)).collect();
+            rules.extend(more);
+        }
+        policy
+    }
+
     /// The call could be allowed, as far as the name of its tool goes.
     pub fn offers(&self, tool: &str) -> bool {
         !self.deny.iter().any(|rule| rule.is_whole_tool(tool))

@@ -9,7 +9,7 @@ use super::tool_names;
 use crate::tool_facts::ToolKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The words of the rule language that mean a kind of thing, whichever tool does it: running commands, reading files,
 /// changing files.
@@ -137,6 +137,13 @@ pub enum RuleError {
 }
 
 impl Rule {
+    /// What it says of the files of one directory, said of those of another.
+    pub(super) fn rebased(&self, from: &Path, to: &Path) -> Vec<Rule> {
+        let Matcher::Files(pattern) = &self.matcher else { return Vec::new() };
+        let rule = |pattern| Rule { matcher: Matcher::Files(pattern), ..self.clone() };
+        pattern.rebased(from, to).into_iter().map(rule).collect()
+    }
+
     /// A rule of the command line, or of anything else that speaks for the working directory.
     pub fn parse(text: &str, workspace: &Workspace) -> Result<Rule, RuleError> {
         Rule::parse_at(text, Anchors::of(workspace), Source::default())

@@ -10,6 +10,7 @@ use ostler_core::question::Question;
 use ostler_core::time::{Clock, Timestamp};
 use ostler_core::tool_facts::ToolFacts;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -17,9 +18,18 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 const MAX_EXACT: usize = 1000;
 const MAX_FOR_TURN: usize = 500;
 
+/// A directory, and the copy of it that an agent works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkCopy {
+    pub of: PathBuf,
+    pub at: PathBuf,
+}
+
 pub struct Gate {
     /// The gate of the agent that started this one: what it says holds here, too, as it is at that moment.
     above: Option<Arc<Gate>>,
+    /// The agent works in a copy of the directory that those above work in: they judge it as if it were there.
+    copy: Option<WorkCopy>,
     /// Grows when the user accepts a rule.
     policy: RwLock<Policy>,
     mode: RwLock<Mode>,
@@ -49,6 +59,7 @@ impl Gate {
     ) -> Self {
         Gate {
             above: None,
+            copy: None,
             policy: RwLock::new(policy),
             mode: RwLock::new(mode),
             session_rules: RwLock::default(),
@@ -66,6 +77,13 @@ impl Gate {
     #[must_use]
     pub fn below(self, above: Arc<Gate>) -> Self {
         Gate { above: Some(above), ..self }
+    }
+
+    /// What the rules of those above say of one directory, they also say of the copy, and in their eyes it is where the
+    /// agent works.
+    #[must_use]
+    pub fn in_copy(self, copy: Option<WorkCopy>) -> Self {
+        Gate { copy, ..self }
     }
 
     /// This one, the one above it, and so on up to that of the session's own agent.
@@ -125,16 +143,40 @@ impl Gate {
 
     /// The strictest answer of this gate and of all above it.
     pub(crate) fn judge(&self, tool: &str, input: &Value, access: &Access) -> Decision {
-        let own = self.judge_alone(tool, input, access);
-        let above = self.chain().skip(1).map(|gate| gate.judge_alone(tool, input, access));
-        above.fold(own, Decision::or_stricter)
+        let mut strictest = self.judge_alone(tool, input, access, &[], &self.workspace());
+        let mut copies: Vec<&WorkCopy> = Vec::new();
+        let mut workspace = None;
+        for (below, gate) in self.chain().zip(self.chain().skip(1)) {
+            if let Some(copy) = &below.copy {
+                copies.insert(0, copy);
+                workspace.get_or_insert_with(|| below.workspace());
+            }
+            let seen_from = workspace.clone().unwrap_or_else(|| gate.workspace());
+            let judged = gate.judge_alone(tool, input, access, &copies, &seen_from);
+            strictest = strictest.or_stricter(judged);
+        }
+        strictest
     }
 
-    fn judge_alone(&self, tool: &str, input: &Value, access: &Access) -> Decision {
-        let workspace = self.workspace();
+    fn judge_alone(
+        &self,
+        tool: &str,
+        input: &Value,
+        access: &Access,
+        copies: &[&WorkCopy],
+        workspace: &Workspace,
+    ) -> Decision {
         let decision = {
             let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-            decide(tool, access, &policy, self.mode(), &workspace)
+            match copies {
+                [] => decide(tool, access, &policy, self.mode(), workspace),
+                copies => {
+                    let covering =
+                        |rules: Policy, copy: &&WorkCopy| rules.covering_copy(&copy.of, &copy.at);
+                    let policy = copies.iter().fold(policy.clone(), covering);
+                    decide(tool, access, &policy, self.mode(), workspace)
+                }
+            }
         };
         if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
             let why = "the user allowed this very call for the session";

@@ -45,7 +45,7 @@ mod turn_stream;
 pub use agent::{Agent, ModelChoice, Settings};
 pub use context::{Context, ContextSettings};
 pub use controls::Controls;
-pub use gate::Gate;
+pub use gate::{Gate, WorkCopy};
 pub use hooks::{HookDesk, Subagent};
 pub use inbox::Inbox;
 pub use journal::Journal;

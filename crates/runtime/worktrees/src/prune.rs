@@ -6,7 +6,7 @@ use crate::object_id::ObjectId;
 use crate::registry::TreeRecord;
 use crate::remove::locked;
 use crate::repository::TreeWarning;
-use crate::worktrees::{BRANCH_PREFIX, TreeCommands, Worktrees};
+use crate::worktrees::{BRANCH_PREFIX, TreeCommands, Worktree, Worktrees};
 use serde::Serialize;
 use std::fmt;
 
@@ -168,6 +168,25 @@ impl Worktrees {
             self.registry.empty_trash(&lock)?;
         }
         Ok(report)
+    }
+
+    /// Ends the work in a tree: it is removed together with its branch if it contains nothing new, else it stays.
+    ///
+    /// # Errors
+    /// If that cannot be recorded, or it cannot be looked at or removed.
+    pub async fn leave(
+        &self,
+        tree: Worktree,
+        commands: Option<&dyn TreeCommands>,
+    ) -> Result<(), WorktreeError> {
+        let name = tree.name().to_owned();
+        self.release(tree).await?;
+        let entry = self.find(&name).await?;
+        let options = PruneOptions { ignored: true, dry_run: false };
+        if removable(&entry, options).is_ok() {
+            self.remove_unowned(&entry, Some(options), commands).await?.ok();
+        }
+        Ok(())
     }
 
     /// Gives up a tree and its branch, merged or not. A person decides that.

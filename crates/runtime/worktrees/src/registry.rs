@@ -16,6 +16,7 @@ use crate::files;
 use crate::object_id::ObjectId;
 use crate::owner::{Owner, ProcessMark};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,14 @@ pub struct TreeRecord {
 }
 
 impl TreeRecord {
+    /// For the environment of commands in the tree; see [`crate::Worktree::variables`].
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        vec![
+            ("OSTLER_WORKTREE".into(), self.name.clone().into()),
+            ("OSTLER_PORT_BASE".into(), self.port_base.to_string().into()),
+        ]
+    }
+
     pub(crate) fn reference(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }

@@ -97,10 +97,7 @@ impl Worktree {
     /// For the environment of commands in it. The ports from `OSTLER_PORT_BASE` on, ten of them, belong to no other
     /// tree.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
-        vec![
-            ("OSTLER_WORKTREE".into(), self.record.name.clone().into()),
-            ("OSTLER_PORT_BASE".into(), self.record.port_base.to_string().into()),
-        ]
+        self.record.variables()
     }
 }
 

@@ -9,6 +9,7 @@ pub mod memory;
 pub mod permissions;
 pub mod tasks;
 pub mod undo;
+pub mod worker;
 pub mod worktrees;
 
 mod flags;
@@ -207,6 +208,15 @@ pub enum Command {
         after_help = "Example: ostler tasks add \"Port the parser\" --touches 'src/parser/**'"
     )]
     Tasks(tasks::TasksArgs),
+    /// Claim tasks from the board and work on each in a worktree of its own, in the sandbox
+    ///
+    /// A worker's permissions come from the settings and flags of its own machine, never from a task. Exit code 0 when
+    /// nothing is left (with --once), 3 if there was nothing to claim, 1 if something outside keeps failing. See
+    /// docs/workers.md.
+    #[command(
+        after_help = "Example: ostler worker --count 4 --permission-mode acceptEdits --check 'cargo test'"
+    )]
+    Worker(Box<worker::WorkerArgs>),
     /// Send mail to agents, and look at their mailboxes without reading them
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Mail(mail::MailArgs),

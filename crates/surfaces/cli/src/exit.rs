@@ -98,6 +98,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NoPrice(_)
             | Error::NoLedger
             | Error::Team(_)
+            | Error::NoTrees
             | Error::Model(_)
             | Error::Exec(_),
         ) => Code::Config,
@@ -107,6 +108,8 @@ fn code_of(error: &anyhow::Error) -> Code {
         }
         Some(
             Error::Find(_)
+            | Error::Worktree(_)
+            | Error::Board(_)
             | Error::NothingToContinue(_)
             | Error::NothingToFork
             | Error::NothingToLookAt

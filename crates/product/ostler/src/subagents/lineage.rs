@@ -9,7 +9,7 @@ use ostler_core::event::AgentPath;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::Teamwork;
 use ostler_core::session::StartedBy;
-use ostler_engine::{Gate, Subagent};
+use ostler_engine::{Gate, Subagent, WorkCopy};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(crate) struct Lineage {
     pub(crate) gate: Arc<Gate>,
     /// The desk of the first of them, where a person may be.
     pub(crate) desk: Arc<QuestionDesk>,
+    /// The worktree that this one has of its own.
+    pub(crate) copy: Option<WorkCopy>,
     pub(super) slots: Arc<AgentSlots>,
     session: SessionId,
     call: CallId,
@@ -44,6 +46,7 @@ impl Lineage {
             root: subagents.root.clone().unwrap_or_else(|| session.clone()),
             gate: above.agent.gate.clone(),
             desk: above.desk.clone(),
+            copy: None,
             slots: subagents.slots.clone(),
             session,
             call: call.clone(),

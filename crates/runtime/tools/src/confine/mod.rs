@@ -82,6 +82,9 @@ impl Default for ConfineOptions {
     }
 }
 
+/// Takes away from a sandbox.
+pub type Narrowing = dyn Fn(&mut Sandbox) + Send + Sync;
+
 pub struct Confinement {
     executor: Executor,
     options: ConfineOptions,
@@ -91,6 +94,8 @@ pub struct Confinement {
     found: OnceLock<AvailableLayers>,
     temp: OnceLock<Result<OwnedTemp, String>>,
     limits: OnceLock<ProcessLimits>,
+    /// What a sandbox is narrowed to besides, such as a worktree.
+    narrowing: Option<Arc<Narrowing>>,
     /// The files that deny rules cover.
     denied: Live<DenyRules>,
     /// What was changed in the workspace and could not be looked at.
@@ -152,10 +157,16 @@ impl Confinement {
             found: OnceLock::new(),
             temp: OnceLock::new(),
             limits: OnceLock::new(),
+            narrowing: None,
             denied: Live::default(),
             unfinished: Arc::default(),
             memory: Arc::default(),
         }
+    }
+
+    /// No command reaches more than this leaves.
+    pub fn narrowed(self, narrowing: Arc<Narrowing>) -> Self {
+        Confinement { narrowing: Some(narrowing), ..self }
     }
 
     /// As on a machine that has these layers, without a look at this one.
@@ -377,6 +388,9 @@ impl Confinement {
         sandbox.readable.extend(readable.iter().cloned());
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
+        if let Some(narrow) = &self.narrowing {
+            narrow(&mut sandbox);
+        }
         Ok(sandbox)
     }
 

@@ -87,6 +87,10 @@ impl Reach {
 
     pub(super) fn around(&self) -> &[Around] {
         self.around.get_or_init(|| {
+            // Commands in a worktree of their own cannot change the repository.
+            if self.workspace.isolated {
+                return Vec::new();
+            }
             let home = self.home();
             // A repository of the whole home directory would open all of it.
             let is_part = |around: &Around| {

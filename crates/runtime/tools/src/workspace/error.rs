@@ -27,6 +27,8 @@ pub enum FileError {
     Folder(PathBuf),
     #[error("{} is {kind}, not a regular file.", show(path))]
     NotAFile { path: PathBuf, kind: FileErrorKind },
+    #[error("{} is outside your worktree. Change only files in {}.", show(path), show(tree))]
+    Outside { path: PathBuf, tree: PathBuf },
     #[error("Permission denied: this user may not {doing} {}.", show(path))]
     Denied { doing: &'static str, path: PathBuf },
     #[error(

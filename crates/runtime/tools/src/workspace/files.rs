@@ -106,11 +106,15 @@ impl Files {
         resolve::resolve(&self.door, folder, text)
     }
 
-    /// Where the text leads for a file that is to be written. Whether it may be is not asked here; a root never is a
-    /// file.
+    /// Where the text leads for a file that is to be written. Whether it may be is not asked here, except that an agent
+    /// with a worktree of its own changes nothing else; a root never is a file.
     pub fn resolve_for_writing(&self, text: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(text)?;
-        match path.parent().is_none() || self.workspace().roots.contains(&path) {
+        let workspace = self.workspace();
+        if workspace.isolated && !workspace.contains(&path) {
+            return Err(FileError::Outside { path, tree: workspace.cwd.clone() });
+        }
+        match path.parent().is_none() || workspace.roots.contains(&path) {
             true => Err(FileError::NotAFile { path, kind: FileErrorKind::Folder }),
             false => Ok(path),
         }

@@ -62,7 +62,7 @@ impl ExplainArgs {
 }
 
 impl SandboxFlags {
-    fn added_to(&self, flags: Flags) -> Flags {
+    pub(super) fn added_to(&self, flags: Flags) -> Flags {
         let SandboxFlags { network, accept_missing_layers, no_sandbox } = *self;
         Flags { network, accept_missing_layers, no_sandbox, ..flags }
     }

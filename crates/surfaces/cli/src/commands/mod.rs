@@ -37,6 +37,7 @@ mod typing;
 mod undo;
 mod undo_list;
 mod waiting;
+mod worker;
 mod worktrees;
 
 use crate::args::{Args, Command};
@@ -59,6 +60,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Tasks(args)) => tasks::run(&environment, &args),
+        Some(Command::Worker(args)) => worker::run(init, &environment, &args),
         Some(Command::Mail(args)) => mail::run(&environment, &args),
         Some(Command::Worktrees(args)) => worktrees::run(init, &environment, &args),
         Some(Command::Context(args)) => context::run(init, &environment, &args),

@@ -8,7 +8,7 @@ use crate::output::visible::visible;
 use crate::output::write;
 use anyhow::Result;
 use ostler::config::UntrustedFile;
-use ostler_profile::{Environment, Profile, ProfileError};
+use ostler_profile::{Environment, Flags, Profile, ProfileError};
 use std::fmt::Write;
 
 /// Lines of a difference that are shown of each file.
@@ -38,9 +38,17 @@ pub fn text(files: &[UntrustedFile]) -> String {
 
 /// The settings of a run; with `--trust`, what the project's files request is shown and accepted first.
 pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Profile, ProfileError> {
-    let profile = Profile::load(environment, args.flags())?;
+    begin_with(environment, args.flags(), args.trust)
+}
+
+pub fn begin_with(
+    environment: &Environment,
+    flags: Flags,
+    trusts: bool,
+) -> Result<Profile, ProfileError> {
+    let profile = Profile::load(environment, flags)?;
     match profile.untrusted() {
-        Some(untrusted) if args.trust => {
+        Some(untrusted) if trusts => {
             warn("accepted until it changes:");
             for line in text(&untrusted.files).lines() {
                 warn(line);

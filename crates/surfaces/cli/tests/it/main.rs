@@ -62,4 +62,5 @@ mod tool_names;
 mod undo;
 mod webhooks;
 mod wild;
+mod workers;
 mod worktrees;

@@ -15,7 +15,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// There is nothing to claim: scripts can tell it from a failure.
-const NOTHING: Code = Code::Config;
+pub const NOTHING: Code = Code::Config;
 /// A lease may end while nothing else happens.
 const LOOK: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\x1b[H\x1b[2J";

@@ -1,0 +1,88 @@
+//! Commands that the harness runs in a worktree, in the sandbox that an agent has there.
+
+use crate::error::Error;
+use crate::host::Host;
+use crate::sandbox::{Sandboxed, run_with};
+use crate::session_options::SessionOptions;
+use ostler_core::permission::Workspace;
+use ostler_exec::strip_terminal;
+use ostler_worktrees::{TreeRecord, Worktrees};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Bytes of the output of a failed command that are reported: its end.
+const REPORTED: usize = 2_000;
+const MOST_TIME: Duration = Duration::from_secs(3600);
+
+pub(crate) struct TreeRunner<'a> {
+    host: &'a Host,
+    trees: &'a Worktrees,
+    session: &'a SessionOptions,
+}
+
+impl<'a> TreeRunner<'a> {
+    /// For trees of sessions with these options.
+    pub(crate) fn new(host: &'a Host, trees: &'a Worktrees, session: &'a SessionOptions) -> Self {
+        TreeRunner { host, trees, session }
+    }
+
+    /// None if it succeeds; else its exit code and the end of its output.
+    ///
+    /// # Errors
+    /// If it could not be run in the sandbox.
+    pub(crate) async fn run(
+        &self,
+        record: &TreeRecord,
+        command: &str,
+    ) -> Result<Option<String>, Error> {
+        let access = self.trees.access(record).await?;
+        let mut options = self.session.sandbox.clone();
+        options.enabled = true;
+        let policy = self.session.policy.covering_copy(&self.trees.repository().top, &record.path);
+        let place = Sandboxed {
+            options,
+            workspace: self.workspace(record),
+            policy: &policy,
+            environment: self.environment(record),
+            access: Some(&access),
+        };
+        let mut output = Vec::new();
+        let mut sink = |bytes: &[u8]| {
+            output.extend_from_slice(bytes);
+            let surplus = output.len().saturating_sub(REPORTED);
+            output.drain(..surplus);
+            true
+        };
+        let words = [command.to_owned()];
+        let run = run_with(self.host.executor(), place, &words, &mut sink, |_| {});
+        let end = match tokio::time::timeout(MOST_TIME, run).await {
+            Ok(code) => match code? {
+                0 => return Ok(None),
+                code => format!("exit code {code}"),
+            },
+            Err(_) => format!("it did not end within {} s", MOST_TIME.as_secs()),
+        };
+        let said = strip_terminal(&String::from_utf8_lossy(&output)).trim().to_owned();
+        Ok(Some(format!("{end}\n{said}").trim_end().to_owned()))
+    }
+
+    fn workspace(&self, record: &TreeRecord) -> Workspace {
+        Workspace {
+            cwd: record.path.clone(),
+            roots: vec![record.path.clone()],
+            home: self.host.options().user_home.clone(),
+            ours: self.host.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
+            isolated: true,
+            tools: ostler_tools::known_tools(),
+            ..Workspace::default()
+        }
+    }
+
+    fn environment(&self, record: &TreeRecord) -> Vec<(OsString, OsString)> {
+        let variables = record.variables();
+        let mut environment = self.session.environment.clone();
+        environment.retain(|(name, _)| !variables.iter().any(|(own, _)| own == name));
+        environment.extend(variables);
+        environment
+    }
+}

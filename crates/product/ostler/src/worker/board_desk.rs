@@ -1,0 +1,90 @@
+//! The board as workers use it: without blocking the others.
+
+use ostler_board::{BoardError, Claimed, SharedBoard, Task, TaskAction};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A ring that was missed, and a lease that ended without one, are noticed after this time.
+const GLANCE: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+pub(super) struct BoardDesk {
+    /// Claims and reports.
+    board: Handle,
+    /// Renewals do not wait for those.
+    heartbeat: Handle,
+}
+
+type Handle = Arc<Mutex<Box<dyn SharedBoard>>>;
+
+impl BoardDesk {
+    pub(super) fn new(board: Box<dyn SharedBoard>, heartbeat: Box<dyn SharedBoard>) -> Self {
+        let handle = |board| Arc::new(Mutex::new(board));
+        BoardDesk { board: handle(board), heartbeat: handle(heartbeat) }
+    }
+
+    pub(super) async fn claim(
+        &self,
+        worker: &str,
+        lease: Duration,
+    ) -> Result<Option<(Claimed, Task)>, BoardError> {
+        let worker = worker.to_owned();
+        let claim = move |board: &mut dyn SharedBoard| {
+            let Some(claimed) = board.claim(None, &worker, lease)? else { return Ok(None) };
+            let task = board.show(claimed.id.as_str())?;
+            Ok(Some((claimed, task)))
+        };
+        with(&self.board, claim).await
+    }
+
+    pub(super) async fn act(&self, id: &str, action: TaskAction) -> Result<(), BoardError> {
+        let id = id.to_owned();
+        with(&self.board, move |board| board.act(&id, &action).map(drop)).await
+    }
+
+    pub(super) async fn renew(
+        &self,
+        id: &str,
+        fence: u64,
+        lease: Duration,
+    ) -> Result<(), BoardError> {
+        let (id, action) = (id.to_owned(), TaskAction::Renew { fence, lease });
+        with(&self.heartbeat, move |board| board.act(&id, &action).map(drop)).await
+    }
+
+    /// Changes whenever something on the board may have changed.
+    pub(super) fn rings(&self) -> watch::Receiver<u64> {
+        let bell = self.board.lock().unwrap_or_else(PoisonError::into_inner).bell();
+        let (sender, receiver) = watch::channel(0);
+        let listen = move || {
+            let mut ticket = bell.ticket();
+            loop {
+                bell.wait(ticket, GLANCE);
+                // Taken before anybody looks: what happens from now on rings again.
+                ticket = bell.ticket();
+                sender.send_modify(|count| *count += 1);
+                if sender.is_closed() {
+                    return;
+                }
+            }
+        };
+        // Without the thread there is no bell; then the dispatcher looks by itself.
+        let _ = std::thread::Builder::new().name("worker-bell".into()).spawn(listen);
+        receiver
+    }
+}
+
+async fn with<T: Send + 'static>(
+    handle: &Handle,
+    work: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError> + Send + 'static,
+) -> Result<T, BoardError> {
+    let handle = handle.clone();
+    let work = move || work(&mut **handle.lock().unwrap_or_else(PoisonError::into_inner));
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The program ends.
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,250 @@
+//! One task, from the claim to the report.
+
+use super::WorkerOptions;
+use super::assignment;
+use super::board_desk::BoardDesk;
+use super::events::{TaskRef, WorkBranch, WorkerEvent};
+use super::task_session::{SessionEnd, TaskSession};
+use super::task_tree::TaskTree;
+use crate::error::Error;
+use crate::host::Host;
+use ostler_board::{BoardError, Claimed, Task, TaskAction};
+use ostler_core::ledger::Purse;
+use ostler_worktrees::Worktrees;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of the text in a result; the branch comes after it.
+const MOST_TEXT: usize = 48 * 1024;
+/// Tries to report an end while the board cannot be reached.
+const MOST_REPORTS: u32 = 6;
+
+/// What all tasks of a pool share.
+pub(super) struct Workshop {
+    pub(super) host: Host,
+    pub(super) trees: Worktrees,
+    pub(super) desk: BoardDesk,
+    pub(super) options: WorkerOptions,
+    /// Money for all of them.
+    pub(super) purse: Purse,
+    /// No more work is begun, and what can be interrupted is.
+    pub(super) stop: CancellationToken,
+    pub(super) tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
+    /// The first wait after something outside failed; later ones double.
+    pub(super) wait: Duration,
+}
+
+/// What the end of a task means for the pool.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TaskEnd {
+    /// Reported, or somebody else's by now.
+    Settled,
+    /// Something failed that the task is not to blame for.
+    Setback(String),
+    /// No more requests can be paid for.
+    OutOfMoney(String),
+}
+
+/// What is reported to the board.
+enum Verdict {
+    Done {
+        text: String,
+        cost: Option<f64>,
+    },
+    Failed(String),
+    /// Why it goes back.
+    Back(String, TaskEnd),
+}
+
+impl Workshop {
+    pub(super) async fn run(&self, worker: String, claimed: Claimed, task: Task) -> TaskEnd {
+        let about = TaskRef {
+            worker,
+            task: claimed.id.clone(),
+            title: task.title.clone(),
+            attempt: task.attempt,
+            fence: claimed.fence,
+        };
+        self.say(WorkerEvent::Claimed { task: about.clone() });
+        let halt = self.stop.child_token();
+        let lost = tokio::sync::OnceCell::new();
+        let beat = async {
+            let _ = lost.set(self.heartbeat(&claimed).await);
+            halt.cancel();
+            std::future::pending::<()>().await;
+        };
+        let work = async {
+            let (verdict, work) = self.work(&about, &task, &halt).await;
+            match lost.get() {
+                Some(reason) => {
+                    let (task, reason) = (about.clone(), reason.clone());
+                    self.say(WorkerEvent::Lost { task, work, reason });
+                    TaskEnd::Settled
+                }
+                None => self.report(&about, verdict, work).await,
+            }
+        };
+        tokio::select! {
+            end = work => end,
+            () = beat => TaskEnd::Settled,
+        }
+    }
+
+    fn say(&self, event: WorkerEvent) {
+        (self.tell)(&event);
+    }
+
+    /// Renews the lease until that is refused, and says why it was.
+    async fn heartbeat(&self, claimed: &Claimed) -> String {
+        let lease = self.options.lease;
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            match self.desk.renew(claimed.id.as_str(), claimed.fence, lease).await {
+                // If the board cannot be reached, the fence decides later.
+                Ok(()) | Err(BoardError::File { .. } | BoardError::Server { .. }) => {}
+                Err(refused) => return refused.to_string(),
+            }
+        }
+    }
+
+    async fn work(
+        &self,
+        about: &TaskRef,
+        task: &Task,
+        halt: &CancellationToken,
+    ) -> (Verdict, Option<WorkBranch>) {
+        let tree = match TaskTree::make(self, about).await {
+            Ok(tree) => tree,
+            Err(error) => return (setback(&error), None),
+        };
+        let verdict = self.work_in(&tree, about, task, halt).await;
+        let committed = tree.commit(self, about, task).await;
+        let (verdict, work) = match (verdict, committed) {
+            (verdict, Ok(work)) => (verdict, Some(work)),
+            (verdict @ (Verdict::Failed(_) | Verdict::Back(..)), Err(error)) => {
+                self.say(WorkerEvent::Notice { text: format!("{about}: {error}") });
+                (verdict, None)
+            }
+            (Verdict::Done { .. }, Err(error)) => {
+                let why = format!("its work cannot be committed: {error}");
+                (Verdict::Failed(why), None)
+            }
+        };
+        let verdict = match (verdict, &self.options.check) {
+            (Verdict::Done { text, cost }, Some(check)) => match tree.check(self, check).await {
+                Ok(None) => Verdict::Done { text, cost },
+                Ok(Some(report)) => Verdict::Failed(format!("the check failed: {report}")),
+                Err(error) => setback(&error),
+            },
+            (verdict, _) => verdict,
+        };
+        if let Err(error) = tree.leave(self).await {
+            self.say(WorkerEvent::Notice { text: format!("{about}: {error}") });
+        }
+        (verdict, work)
+    }
+
+    async fn work_in(
+        &self,
+        tree: &TaskTree,
+        about: &TaskRef,
+        task: &Task,
+        halt: &CancellationToken,
+    ) -> Verdict {
+        let session = match TaskSession::open(self, tree, about).await {
+            Ok(session) => session,
+            Err(error) => return setback(&error),
+        };
+        self.say(WorkerEvent::Started {
+            task: about.clone(),
+            session: session.id(),
+            branch: tree.branch().to_owned(),
+            path: tree.path().display().to_string(),
+            earlier: tree.earlier.clone(),
+        });
+        let prompt = assignment::prompt(task, tree.branch(), &tree.earlier);
+        match session.run(prompt, halt).await {
+            SessionEnd::Done { text, cost } => Verdict::Done { text, cost },
+            SessionEnd::Failed(why) => Verdict::Failed(why),
+            SessionEnd::Stopped => Verdict::Back("the worker was stopped".into(), TaskEnd::Settled),
+            SessionEnd::Outside(why) => Verdict::Back(why.clone(), TaskEnd::Setback(why)),
+            SessionEnd::OutOfMoney(why) => Verdict::Back(why.clone(), TaskEnd::OutOfMoney(why)),
+        }
+    }
+
+    async fn report(&self, about: &TaskRef, verdict: Verdict, work: Option<WorkBranch>) -> TaskEnd {
+        let task = about.clone();
+        let fence = about.fence;
+        let (actions, event, end) = match verdict {
+            Verdict::Done { text, cost } => {
+                let work = work.unwrap_or(WorkBranch { branch: String::new(), commit: None });
+                let result = Some(result(&text, &work));
+                let finished = WorkerEvent::Finished { task, work, cost_usd: cost };
+                (vec![TaskAction::Finish { fence, result }], finished, TaskEnd::Settled)
+            }
+            Verdict::Failed(error) => {
+                let told = with_branch(&error, work.as_ref());
+                let failed = WorkerEvent::Failed { task, work, error };
+                (vec![TaskAction::Fail { fence, error: told }], failed, TaskEnd::Settled)
+            }
+            Verdict::Back(reason, end) => {
+                let error = with_branch(&reason, work.as_ref());
+                let returned = WorkerEvent::Returned { task, work, reason };
+                (vec![TaskAction::Fail { fence, error }, TaskAction::Retry], returned, end)
+            }
+        };
+        for action in actions {
+            match self.record(about, action).await {
+                Ok(()) => {}
+                Err(BoardError::Refused(refused)) => {
+                    let (work, reason) = (event.work(), refused.to_string());
+                    self.say(WorkerEvent::Lost { task: about.clone(), work, reason });
+                    return TaskEnd::Settled;
+                }
+                Err(error) => return TaskEnd::Setback(error.to_string()),
+            }
+        }
+        self.say(event);
+        end
+    }
+
+    /// What was done is not lost because the board cannot be reached for a moment.
+    async fn record(&self, about: &TaskRef, action: TaskAction) -> Result<(), BoardError> {
+        let mut tries = 0;
+        loop {
+            let done = self.desk.act(about.task.as_str(), action.clone()).await;
+            let Err(BoardError::File { .. } | BoardError::Server { .. }) = &done else {
+                return done;
+            };
+            tries += 1;
+            if tries == MOST_REPORTS {
+                return done;
+            }
+            tokio::time::sleep(self.wait.saturating_mul(1 << tries)).await;
+        }
+    }
+}
+
+fn setback(error: &Error) -> Verdict {
+    let why = error.to_string();
+    Verdict::Back(why.clone(), TaskEnd::Setback(why))
+}
+
+/// The text, and where its work is.
+fn result(text: &str, work: &WorkBranch) -> String {
+    let text = ostler_board::backend::clipped(text.trim(), MOST_TEXT);
+    match &work.commit {
+        Some(commit) => format!("{text}\n\nBranch: {}\nCommit: {commit}", work.branch),
+        None => format!("{text}\n\nNo files were changed."),
+    }
+}
+
+fn with_branch(why: &str, work: Option<&WorkBranch>) -> String {
+    match work {
+        Some(WorkBranch { branch, commit: Some(commit) }) => {
+            format!("{why}\nBranch: {branch}\nCommit: {commit}")
+        }
+        _ => why.to_owned(),
+    }
+}
