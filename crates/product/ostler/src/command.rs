@@ -31,6 +31,8 @@ pub struct ProgramRun {
     pub words: (PathBuf, Vec<String>),
     pub folder: PathBuf,
     pub environment: Vec<(OsString, OsString)>,
+    /// Its errors come with its output, in their order, and not at the end.
+    pub joined: bool,
 }
 
 /// How a program ended.
@@ -40,7 +42,7 @@ pub struct ProgramEnd {
     pub errors: String,
 }
 
-/// Runs a program and gives its standard output on as it comes. If `kill` is ready first, the program is killed with
+/// Runs a program and gives its output on as it comes. If `kill` is ready first, the program is killed with
 /// SIGKILL, which it cannot notice.
 ///
 /// # Errors
@@ -56,7 +58,7 @@ pub async fn run_program(
     let mut command = Command::new(file, run.folder);
     command.args = words.into_iter().map(OsString::from).collect();
     command.env = run.environment;
-    command.separate_errors = true;
+    command.separate_errors = !run.joined;
     let executor = Executor::new(init.supervisor.clone());
     let running = executor.spawn(command).await.map_err(failed)?;
     let pid = Pid::from_raw(running.pid());

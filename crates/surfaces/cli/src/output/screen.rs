@@ -211,7 +211,10 @@ fn plan_lines(plan: &Plan) -> Vec<PlanLine> {
 
 /// The one thing that tells calls of a tool apart, on one line.
 fn summary(facts: &ToolFacts, input: &Value) -> String {
-    let text = facts.subject_of(input);
+    let text = match input.as_object() {
+        Some(fields) if fields.is_empty() => String::new(),
+        _ => facts.subject_of(input),
+    };
     let line = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if line.chars().count() > 120 { line.chars().take(119).chain(['…']).collect() } else { line }
 }

@@ -66,7 +66,8 @@ impl<'a> ProgramRuns<'a> {
         let format = ["--output-format", "stream-json", "--verbose"];
         let all: Vec<&str> = words.iter().chain(&ALLOWED).chain(&format).copied().collect();
         let mut seen = SeenFrames::default();
-        let end = self.shown(stage, &all, until, |stage, line| seen.frame(stage, line)).await?;
+        let run = (self.run(&all, false), until);
+        let end = self.shown(stage, run, |stage, line| seen.frame(stage, line)).await?;
         stage.screen.end_line()?;
         match (until, end.code) {
             (Until::Finished, Some(0)) | (Until::KilledAt(_), None) => Ok(seen.turn),
@@ -77,8 +78,8 @@ impl<'a> ProgramRuns<'a> {
     /// A command of the program, with its lines on the screen. Its exit code.
     pub async fn command(&self, stage: &mut Stage, words: &[&str]) -> Result<i32> {
         stage.command(words)?;
-        let end = self.shown(stage, words, Until::Finished, |stage, line| stage.tell(line)).await?;
-        end.errors.lines().try_for_each(|line| stage.tell(line))?;
+        let run = (self.run(words, true), Until::Finished);
+        let end = self.shown(stage, run, |stage, line| stage.tell(line)).await?;
         end.code.context("a signal ended the command")
     }
 
@@ -86,26 +87,26 @@ impl<'a> ProgramRuns<'a> {
     pub async fn json(&self, words: &[&str]) -> Result<Value> {
         let mut text = Vec::new();
         let words: Vec<&str> = words.iter().chain(&["--json"]).copied().collect();
-        let run = self.run(&words);
+        let run = self.run(&words, false);
         let never = std::future::pending();
         let end = run_program(self.init, run, |part| text.extend_from_slice(part), never).await?;
         let read = serde_json::from_slice(&text);
         read.with_context(|| format!("reading what `ostler {words:?}` prints: {}", end.errors))
     }
 
-    fn run(&self, words: &[&str]) -> ProgramRun {
+    fn run(&self, words: &[&str], joined: bool) -> ProgramRun {
         ProgramRun {
             words: (self.program.clone(), words.iter().map(ToString::to_string).collect()),
             folder: self.project.clone(),
             environment: self.environment.clone(),
+            joined,
         }
     }
 
     async fn shown(
         &self,
         stage: &mut Stage,
-        words: &[&str],
-        until: Until<'_>,
+        (run, until): (ProgramRun, Until<'_>),
         mut show: impl FnMut(&mut Stage, &str) -> Result<()>,
     ) -> Result<ProgramEnd> {
         let (lines, mut coming) = mpsc::unbounded_channel();
@@ -123,7 +124,7 @@ impl<'a> ProgramRuns<'a> {
                 Until::KilledAt(gate) => gate.reached().await.unwrap_or_default(),
             }
         };
-        let ran = run_program(self.init, self.run(words), output, kill);
+        let ran = run_program(self.init, run, output, kill);
         tokio::pin!(ran);
         let end = loop {
             tokio::select! {

@@ -74,8 +74,8 @@ fn ids(messages: &[Value]) -> Vec<String> {
     let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
     let results = blocks.filter(|block| block["type"] == "tool_result").map(ToString::to_string);
     let id = |result: String| {
-        let (_, after) = result.split_once("Added task ")?;
-        Some(after.chars().take_while(char::is_ascii_alphanumeric).collect())
+        let (before, _) = result.split_once(" is on the board.")?;
+        before.rsplit_once("Task ").map(|(_, id)| id.to_owned())
     };
     results.filter_map(id).collect()
 }
