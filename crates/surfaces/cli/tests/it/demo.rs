@@ -1,4 +1,4 @@
-//! `ostler demo --long` and `--agents`: what they tell is compared here with what they left on disk, once more.
+//! `ostler demo` with `--long`, `--agents`, `--team` and `--all`: what they tell is compared here with what they left on disk, once more.
 
 use crate::support::{Ran, World, facts, finish, processes_with, signal, until, walk};
 use crate::talk::{CTRL_C, Talk};
@@ -62,6 +62,15 @@ fn line<'a>(ran: &'a Ran, with: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {with:?} in {}", ran.stdout))
 }
 
+#[track_caller]
+fn in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest}"));
+        rest = &rest[at + part.len()..];
+    }
+}
+
 /// The sessions, oldest first.
 fn sessions(home: &Path) -> Vec<Vec<Value>> {
     let mut logs = walk(&home.join("sessions"));
@@ -75,47 +84,46 @@ fn the_long_demo_tells_its_story_and_it_is_true() {
     let bare = Bare::new();
     let ran = finish(bare.command(&["demo", "--long"]).spawn().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    let mut rest = ran.stdout.as_str();
-    for part in [
-        "── 1 ·",
-        "● TodoWrite 4 tasks",
-        "▶ Reproducing the failure",
-        "● Skill debugging",
-        "FAILED: 3 of 12 sums are wrong",
-        RECALLED,
-        "☒ Find the cause",
-        "Decision: ",
-        "── 2 ·",
-        "summarizing the conversation",
-        "summarized by scripted-demo: about ",
-        "Sent again after the summary: AGENTS.md",
-        "── 3 ·",
-        "● Edit lib/invoice.sh",
-        "ok: 12 sums are right",
-        "● Recall",
-        RECALLED,
-        "☒ Name the wrong orders",
-        "── 4 ·",
-        DECIDED,
-        WISHED,
-        "── 5 ·",
-        "Found by words only",
-        "No: it was decided",
-        DECIDED,
-        WISHED,
-        "── 6 ·",
-        "system",
-        "summary",
-        "── 7 ·",
-        "compaction",
-        "Recall",
-        "came from the cache",
-        "The ledger says the same, to the token",
-        "The repository and the sessions are in ",
-    ] {
-        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest}"));
-        rest = &rest[at + part.len()..];
-    }
+    in_order(
+        &ran.stdout,
+        &[
+            "── 1 ·",
+            "● TodoWrite 4 tasks",
+            "▶ Reproducing the failure",
+            "● Skill debugging",
+            "FAILED: 3 of 12 sums are wrong",
+            RECALLED,
+            "☒ Find the cause",
+            "Decision: ",
+            "── 2 ·",
+            "summarizing the conversation",
+            "summarized by scripted-demo: about ",
+            "Sent again after the summary: AGENTS.md",
+            "── 3 ·",
+            "● Edit lib/invoice.sh",
+            "ok: 12 sums are right",
+            "● Recall",
+            RECALLED,
+            "☒ Name the wrong orders",
+            "── 4 ·",
+            DECIDED,
+            WISHED,
+            "── 5 ·",
+            "Found by words only",
+            "No: it was decided",
+            DECIDED,
+            WISHED,
+            "── 6 ·",
+            "system",
+            "summary",
+            "── 7 ·",
+            "compaction",
+            "Recall",
+            "came from the cache",
+            "The ledger says the same, to the token",
+            "The repository and the sessions are in ",
+        ],
+    );
     assert_eq!(ran.stdout.matches('✗').count(), 1, "only the broken test fails: {}", ran.stdout);
     assert!(!ran.stdout.contains('\u{1b}'), "colours in a pipe");
     let [folder] = bare.left().try_into().expect("one folder, the one it names");
@@ -184,24 +192,23 @@ fn the_demo_of_agents_tells_its_story_and_it_is_true() {
     let bare = Bare::new();
     let ran = finish(bare.command(&["demo", "--agents"]).spawn().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    let mut rest = ran.stdout.as_str();
-    for part in [
-        "> Why does the test fail?",
-        "● Bash bash test.sh",
-        "is running in the background as ",
-        "● Agent Check the price",
-        "explorer-1: finished",
-        "● TaskOutput",
-        "FAILED: order 3 should be 115, is 110",
-        "so it should be `-gt`",
-        "Verified: all three agents sent their first request before any of them got an answer",
-        "As `ostler agents --all` shows them:",
-        "  explorer-3  finished",
-        "The repository and the sessions are in ",
-    ] {
-        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest}"));
-        rest = &rest[at + part.len()..];
-    }
+    in_order(
+        &ran.stdout,
+        &[
+            "> Why does the test fail?",
+            "● Bash bash test.sh",
+            "is running in the background as ",
+            "● Agent Check the price",
+            "explorer-1: finished",
+            "● TaskOutput",
+            "FAILED: order 3 should be 115, is 110",
+            "so it should be `-gt`",
+            "Verified: all three agents sent their first request before any of them got an answer",
+            "As `ostler agents --all` shows them:",
+            "  explorer-3  finished",
+            "The repository and the sessions are in ",
+        ],
+    );
     let [folder] = bare.left().try_into().expect("one folder, the one it names");
     let logs = sessions(&folder.join("ostler"));
     let all: Vec<String> = logs.iter().map(|log| Value::from(log.clone()).to_string()).collect();
@@ -214,6 +221,67 @@ fn the_demo_of_agents_tells_its_story_and_it_is_true() {
     until("every process has ended", || processes_with(mark).is_empty());
     let both = finish(bare.command(&["demo", "--agents", "--long"]).spawn().unwrap());
     assert_eq!(both.code, Some(2), "{}", both.stderr);
+}
+
+/// Everything it says was verified by it in git and on the board; here, that it comes to its end in this order and leaves
+/// neither files nor processes.
+#[test]
+fn the_demo_of_a_team_tells_its_story_and_leaves_nothing() {
+    let bare = Bare::new();
+    let ran = finish(bare.command(&["demo", "--team"]).spawn().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    in_order(
+        &ran.stdout,
+        &[
+            "── 1 ·",
+            "● Delegate explorer",
+            "● BoardAdd Check the arguments of add",
+            "● BoardAdd Write CHANGES.md",
+            "● Delegate writer",
+            "Verified on the board: seven tasks, of which one waits for the other six.",
+            "── 2 ·",
+            "Write CHANGES.md",
+            "Verified on the board: all are done, and the one that waited came last.",
+            "── 3 ·",
+            "README.md: different lines",
+            "main is now at ",
+            "Verified in git: main has all eight branches",
+        ],
+    );
+    bare.assert_nothing_is_left();
+}
+
+#[test]
+fn the_demo_of_everything_is_killed_three_times_and_comes_to_its_end() {
+    let bare = Bare::new();
+    let ran = finish(bare.command(&["demo", "--all"]).spawn().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    in_order(
+        &ran.stdout,
+        &[
+            "── 1 ·",
+            "● Skill debugging",
+            "● Agent Look at add",
+            "kill -9",
+            "Verified: the task is on the board",
+            "── 2 ·",
+            "● Delegate writer",
+            "kill -9",
+            "── 3 ·",
+            "writer: Write",
+            "kill -9",
+            "Verified in git: the writer's work is on its branch",
+            "── 4 ·",
+            "● Memory ",
+            "● BoardUpdate ",
+            "were told once each",
+            "── 5 ·",
+            "main is now at ",
+            "Verified in git: main has the work of the session and of the writer.",
+        ],
+    );
+    assert_eq!(ran.stdout.matches("\nkill -9\n").count(), 3, "{}", ran.stdout);
+    bare.assert_nothing_is_left();
 }
 
 /// The README shows a part of it, with remarks at the right. Its numbers depend on the machine.
