@@ -2,6 +2,8 @@ local PENDING, IN_PROGRESS, DONE, FAILED, PARKED, CANCELLED = 0, 1, 2, 3, 4, 5
 local TASK, HISTORY, WAITING = K .. ':t:', K .. ':h:', K .. ':w:'
 local IDS, READY, LEASES, HELD = K .. ':ids', K .. ':ready', K .. ':leases', K .. ':held'
 local GLOBS, GLOB_SETS = K .. ':globs', K .. ':globsets'
+-- Tasks that were finished lately, by the time, to count them.
+local FINISHES, LATELY_MS = K .. ':finishes', 300000
 -- Lower is handed out earlier.
 local RANK = 1e13
 
@@ -95,6 +97,8 @@ local function write(task, to, at)
   end
   if status == DONE then
     unblock_dependents(task.id)
+    call('ZADD', FINISHES, at, task.id)
+    call('ZREMRANGEBYSCORE', FINISHES, '-inf', at - LATELY_MS)
   end
   if to.event then
     record(task.id, to.event, to.fence or 0, to.text, at)
@@ -438,6 +442,19 @@ function action.show(id)
   expire()
   local task, refusal = found(id)
   return refusal or show(task.id)
+end
+
+function action.overview()
+  expire()
+  local answer = {'ok'}
+  for status = PENDING, CANCELLED do
+    answer[#answer + 1] = call('ZCARD', by_status(status))
+  end
+  answer[#answer + 1] = call('ZCARD', READY)
+  for _, ago in ipairs({60000, LATELY_MS}) do
+    answer[#answer + 1] = call('ZCOUNT', FINISHES, '(' .. (now - ago), '+inf')
+  end
+  return answer
 end
 
 function action.next()

@@ -33,6 +33,7 @@ mod cluster;
 mod contract;
 mod model;
 mod outages;
+mod overview;
 mod redis_place;
 mod redis_server;
 mod refusals;
