@@ -31,6 +31,7 @@ mod child;
 mod broken_line;
 mod cluster;
 mod contract;
+mod events;
 mod failover;
 mod model;
 mod outages;
