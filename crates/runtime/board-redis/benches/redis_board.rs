@@ -6,18 +6,19 @@
 //! 10 ms, 5 000 per second. Beside it, Redis pub/sub with a reader that is absent for a moment.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::expect_used, clippy::panic)]
 
+#[path = "../../board/benches/frame/mod.rs"]
+mod frame;
 #[path = "../tests/it/redis_server.rs"]
 mod redis_server;
 
+use frame::{numbers, percentiles, since_epoch, start, together};
 use ostler_board::{
     Board, MailId, Mailbox, NewMail, NewTask, Outcome, SharedBoard, TaskAction, TaskId,
 };
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use redis::cmd;
 use redis_server::RedisServer;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 const TASKS: usize = 100_000;
 const PROCESSES: usize = 8;
@@ -27,10 +28,6 @@ const FINISHES: usize = 1_000;
 const MAILS: usize = 500;
 const BURST: usize = 2_000;
 const LEASE: Duration = Duration::from_secs(3600);
-
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
-}
 
 fn open(url: &str) -> RedisBoard {
     let client = format!("{}-{:?}", std::process::id(), Instant::now());
@@ -91,36 +88,19 @@ fn run(url: &str) {
         .unwrap();
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
     println!("  memory: {} bytes per task", used.trim().parse::<usize>().unwrap() / TASKS);
-    let (rate, took) = together("claim", url);
+    let (rate, took) = together(PROCESSES, "claim", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections, {TASKS} tasks: {rate:.0} claims/s; {took}"
     );
-    let (rate, took) = together("finish", url);
+    let (rate, took) = together(PROCESSES, "finish", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} tasks/s claimed and finished; {took}"
     );
     notices(&mut board, url);
-    let (rate, took) = together("send", url);
+    let (rate, took) = together(PROCESSES, "send", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} mails/s sent; {took}"
     );
-}
-
-fn start(mode: &str, url: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg(mode).arg(url).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-}
-
-/// The numbers that a process prints, one per line.
-fn numbers(child: &mut Child) -> Vec<u64> {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.map(|line| line.unwrap().parse().unwrap()).collect()
-}
-
-fn percentiles(mut micros: Vec<u64>) -> String {
-    micros.sort_unstable();
-    let at = |part: usize| micros[(micros.len() - 1) * part / 100] as f64 / 1000.0;
-    format!("p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(50), at(99), at(100))
 }
 
 /// Begins when its input ends, and prints how long each took. Each process has several connections, as a process with
@@ -148,15 +128,6 @@ fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     took.iter().for_each(|micros| println!("{micros}"));
-}
-
-fn together(mode: &str, url: &str) -> (f64, String) {
-    let mut children: Vec<Child> = (0..PROCESSES).map(|_| start(mode, url)).collect();
-    std::thread::sleep(Duration::from_millis(500));
-    let begin = Instant::now();
-    children.iter_mut().for_each(|child| drop(child.stdin.take()));
-    let took: Vec<u64> = children.iter_mut().flat_map(numbers).collect();
-    (took.len() as f64 / begin.elapsed().as_secs_f64(), percentiles(took))
 }
 
 fn mail(id: &str, to: &str) -> NewMail {

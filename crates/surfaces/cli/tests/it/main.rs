@@ -5,6 +5,7 @@ mod aftermath;
 mod agents;
 mod agents_view;
 mod cache_state;
+mod cluster_status;
 mod compaction;
 mod context;
 mod cost;
