@@ -37,6 +37,8 @@ mod memory_safety;
 mod missing_usage;
 mod needles;
 mod observers;
+#[path = "../../../../runtime/worktrees/tests/it/ordinary_user.rs"]
+mod ordinary_user;
 mod pdf_script;
 mod permissions;
 mod plan;
@@ -63,5 +65,7 @@ mod tool_names;
 mod undo;
 mod webhooks;
 mod wild;
+mod worker_faults;
+mod worker_rights;
 mod workers;
 mod worktrees;
