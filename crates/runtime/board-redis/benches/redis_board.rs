@@ -18,11 +18,14 @@ use ostler_board::{
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use redis::cmd;
 use redis_server::RedisServer;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 const TASKS: usize = 100_000;
 const PROCESSES: usize = 8;
 const CONNECTIONS: usize = 4;
+/// Of each process, when many claim at the same time.
+const CROWD: usize = 16;
 const CLAIMS: usize = 5_000;
 const FINISHES: usize = 1_000;
 const MAILS: usize = 500;
@@ -38,20 +41,21 @@ fn open(url: &str) -> RedisBoard {
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [_, "claim", url] => {
-            return measured(url, CLAIMS, |board, _| {
+        [_, mode @ ("claim" | "crowd"), url] => {
+            let connections = if mode == "crowd" { CROWD } else { CONNECTIONS };
+            return measured(url, connections, CLAIMS, |board, _| {
                 drop(board.claim(None, "worker", LEASE).unwrap().unwrap());
             });
         }
         [_, "send", url] => {
             let me = std::process::id();
-            return measured(url, BURST, |board, n| {
+            return measured(url, CONNECTIONS, BURST, |board, n| {
                 let to = format!("nobody{me}");
                 drop(board.send(&mail(&format!("{me}-{n}"), &to)).unwrap());
             });
         }
         [_, "finish", url] => {
-            return measured(url, FINISHES, |board, _| {
+            return measured(url, CONNECTIONS, FINISHES, |board, _| {
                 let claimed = board.claim(None, "worker", LEASE).unwrap().unwrap();
                 let done = TaskAction::Finish { fence: claimed.fence, result: None };
                 board.act(claimed.id.as_str(), &done).unwrap();
@@ -64,10 +68,22 @@ fn main() {
     for (name, level) in [("everysec", "every second"), ("always", "before each answer")] {
         let options = ["--appendonly", "yes", "--appendfsync", name];
         let server = RedisServer::start(&options).expect("redis-server is not installed");
-        println!("log synced {level}:");
+        println!("log synced {level}; one sync of this disk: {}", disk());
         run(&server.url());
     }
     absent_reader();
+}
+
+/// How long the disk takes for what the server does before an answer, without the server.
+fn disk() -> String {
+    let mut file = tempfile::tempfile().unwrap();
+    let one = |_| {
+        let start = Instant::now();
+        file.write_all(&[0; 1_000]).unwrap();
+        file.sync_data().unwrap();
+        u64::try_from(start.elapsed().as_micros()).unwrap()
+    };
+    percentiles((0..300).map(one).collect())
 }
 
 fn fill(board: &mut RedisBoard) {
@@ -92,6 +108,8 @@ fn run(url: &str) {
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections, {TASKS} tasks: {rate:.0} claims/s; {took}"
     );
+    let (rate, took) = together(PROCESSES, "crowd", url);
+    println!("  {PROCESSES} processes with {CROWD} connections: {rate:.0} claims/s; {took}");
     let (rate, took) = together(PROCESSES, "finish", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} tasks/s claimed and finished; {took}"
@@ -105,8 +123,13 @@ fn run(url: &str) {
 
 /// Begins when its input ends, and prints how long each took. Each process has several connections, as a process with
 /// several agents does.
-fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync) {
-    let boards: Vec<RedisBoard> = (0..CONNECTIONS).map(|_| open(url)).collect();
+fn measured(
+    url: &str,
+    connections: usize,
+    times: usize,
+    act: impl Fn(&mut RedisBoard, usize) + Sync,
+) {
+    let boards: Vec<RedisBoard> = (0..connections).map(|_| open(url)).collect();
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let took: Vec<u128> = std::thread::scope(|scope| {
         let act = &act;
@@ -115,7 +138,7 @@ fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync
             .enumerate()
             .map(|(at, mut board)| {
                 scope.spawn(move || {
-                    let each = times / CONNECTIONS;
+                    let each = times / connections;
                     let one = |n| {
                         let start = Instant::now();
                         act(&mut board, n);

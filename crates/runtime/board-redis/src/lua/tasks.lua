@@ -35,8 +35,16 @@ local function set_ready(task)
   call('ZADD', READY, task.priority * RANK + task.seq, ready_member(task))
 end
 
-local function announce(id, event, fence, worker, at)
-  call('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'task', id, 'event', event, 'fence', fence, 'at', at, 'worker', worker)
+local function trim_events()
+  call('XTRIM', EVENTS, 'MAXLEN', '~', MOST_EVENTS)
+end
+
+local function announce(id, event, fence, worker)
+  if worker then
+    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence, 'worker', worker)
+  else
+    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence)
+  end
 end
 
 -- An entry of the history: time, event, fence, and a text after '=' if there is one.
@@ -48,8 +56,7 @@ local function record(id, event, fence, text, at)
   if length > MOST_HISTORY - 1 then
     call('LTRIM', key, length - MOST_HISTORY + 1, -1)
   end
-  local names_worker = event == 'claimed' or event == 'lease_expired'
-  announce(id, event, fence, names_worker and text or '', at)
+  announce(id, event, fence, (event == 'claimed' or event == 'lease_expired') and text)
 end
 
 local function unblock_dependents(id)
@@ -337,6 +344,10 @@ local function claim(id, worker, lease)
     end
   end
   local fence, lease_until = count('fence', 1), now + tonumber(lease)
+  -- Not each time: that costs more than it saves.
+  if fence % 100 == 0 then
+    trim_events()
+  end
   local to = {
     status = IN_PROGRESS, worker = worker, fence = fence, lease_until = lease_until,
     attempt = task.attempt + 1, event = 'claimed', text = worker,
@@ -523,7 +534,7 @@ local function insert(task)
   local deps = #task.needs == 0 and '[]' or cjson.encode(task.needs)
   call('HSET', key, 'q', seq, 'title', task.title, 'desc', task.description, 'p', task.priority, 'touches', task.touches,
     'deps', deps, 'g', globs, 'w', waits_for, 'st', PENDING, 'f', 0, 'u', 0, 'a', 0, 'l', 0, 'cr', now, 'ch', now)
-  announce(task.id, 'added', 0, '', now)
+  announce(task.id, 'added', 0)
   call('ZADD', IDS, 0, task.id)
   call('ZADD', by_status(PENDING), seq, task.id)
   if waits_for == 0 then
@@ -581,6 +592,7 @@ function action.add()
   for _, task in ipairs(tasks) do
     insert(task)
   end
+  trim_events()
   count('tasks', #tasks)
   remember('added')
   ring()
