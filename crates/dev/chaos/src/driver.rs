@@ -16,6 +16,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub const DRIVER: &str = "driver";
+/// Tasks after which branches are packed.
+const PACK_EVERY: usize = 100;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What can be disturbed beside the workers.
@@ -108,6 +110,7 @@ fn disturb(
     deadline: &Deadline,
 ) -> Result<(), String> {
     let mut crowd = Crowd::start(plan, directory, around.hosts)?;
+    let mut packed = 0;
     let mut disturbances = Disturbances::new(plan, around.hosts.and_then(|hosts| hosts.of(0)));
     loop {
         let done = usize::try_from(count(board, Status::Done)?).unwrap_or(usize::MAX);
@@ -118,6 +121,10 @@ fn disturb(
         }
         deadline.check(&format!("{done} of {} tasks are done", plan.tasks))?;
         disturbances.cut_link(done, facts)?;
+        if done / PACK_EVERY > packed {
+            packed = done / PACK_EVERY;
+            repository::pack_branches(directory)?;
+        }
         if done < plan.tasks {
             disturbances.strike(done, &mut crowd, around.server.as_deref_mut(), facts)?;
             retry_parked(board, facts)?;

@@ -1,5 +1,6 @@
 //! The repository as a remote: hosts fetch from it and push to it over the network.
 
+use crate::repository;
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -18,8 +19,10 @@ impl GitRemote {
     pub fn start(directory: &Path, host: &str) -> Result<Self, String> {
         let free = TcpListener::bind((host, 0)).and_then(|listener| listener.local_addr());
         let port = free.map_err(|why| format!("no free port on {host}: {why}"))?.port();
-        let mut command = Command::new("git");
-        command.args(["daemon", "--export-all", "--enable=receive-pack", "--reuseaddr"]);
+        // Not through `git`, which would leave it behind.
+        let programs = repository::git(directory, &["--exec-path"])?;
+        let mut command = Command::new(Path::new(programs.trim()).join("git-daemon"));
+        command.args(["--export-all", "--enable=receive-pack", "--reuseaddr"]);
         command.args(["--max-connections=200", &format!("--listen={host}")]);
         command.args([format!("--port={port}"), format!("--base-path={}", directory.display())]);
         command.arg(directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

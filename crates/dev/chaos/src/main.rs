@@ -18,6 +18,7 @@ mod driver;
 mod export;
 mod facts;
 mod git_remote;
+mod heartbeat;
 mod hosts;
 mod merging;
 mod plan;

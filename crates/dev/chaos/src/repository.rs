@@ -47,6 +47,11 @@ pub fn make_quick(repository: &Path) -> Result<(), String> {
         .try_for_each(|(name, value)| git(repository, &["config", name, value]).map(drop))
 }
 
+/// Many branches in one file: git reads them all again and again.
+pub fn pack_branches(directory: &Path) -> Result<(), String> {
+    git(&path(directory), &["pack-refs", "--all"]).map(drop)
+}
+
 /// Commits the work of an attempt on its own branch.
 pub fn commit_attempt(repository: &Path, task: &str, fence: u64) -> Result<String, String> {
     let branch = branch(task, fence);

@@ -1,6 +1,7 @@
 //! One worker process: claims, commits, writes to others, reports. It may be killed or stopped anywhere.
 
 use crate::facts::{self, Fact, FactFile};
+use crate::heartbeat::Heartbeat;
 use crate::plan::{Plan, worker_name};
 use crate::random::Random;
 use crate::{board_access, repository};
@@ -33,6 +34,7 @@ struct ChaosWorker {
     /// Mail that an earlier process of this name or this one has recorded.
     seen: HashSet<String>,
     lease: Duration,
+    heartbeat: Heartbeat,
 }
 
 /// `clone` is the repository to commit in.
@@ -47,6 +49,7 @@ pub fn run(directory: &Path, name: &str, seed: &str, clone: &Path) -> Result<(),
     let seen = seen.collect();
     let mut facts = FactFile::append_to(directory, name)?;
     facts.record(&Fact::Started { pid: std::process::id() })?;
+    let heartbeat = Heartbeat::start(&plan, directory, name)?;
     let mut worker = ChaosWorker {
         name: name.to_owned(),
         board: open_patiently(&plan, directory)?,
@@ -55,6 +58,7 @@ pub fn run(directory: &Path, name: &str, seed: &str, clone: &Path) -> Result<(),
         directory: directory.to_owned(),
         clone: clone.to_owned(),
         facts,
+        heartbeat,
         random: Random::new(seed.parse().unwrap_or(1)),
         seen,
     };
@@ -66,7 +70,7 @@ pub fn run(directory: &Path, name: &str, seed: &str, clone: &Path) -> Result<(),
 }
 
 /// A worker on a host that is cut off waits, as a service that is started again and again would.
-fn open_patiently(plan: &Plan, directory: &Path) -> Result<Box<dyn SharedBoard>, String> {
+pub fn open_patiently(plan: &Plan, directory: &Path) -> Result<Box<dyn SharedBoard>, String> {
     let begin = Instant::now();
     loop {
         match board_access::open(plan, directory) {
@@ -109,14 +113,17 @@ impl ChaosWorker {
     fn attempt(&mut self, claimed: &Claimed) -> Result<(), String> {
         let (task, fence) = (claimed.id.0.clone(), claimed.fence);
         self.facts.record(&Fact::Claimed { task: task.clone(), fence })?;
-        let mut renewed = Instant::now();
+        self.heartbeat.begin(&task, fence);
+        let done = self.produce(&task, fence);
+        self.heartbeat.end();
+        done
+    }
+
+    fn produce(&mut self, task: &str, fence: u64) -> Result<(), String> {
+        let task = task.to_owned();
         for _ in 0..STEPS {
             let pause = self.random.below(PAUSE_MS);
             std::thread::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(0)));
-            if renewed.elapsed() > self.lease / 3 || self.random.percent(5) {
-                renewed = Instant::now();
-                self.renew(&task, fence)?;
-            }
         }
         let branch = repository::commit_attempt(&self.clone, &task, fence)?;
         self.push(&branch)?;
@@ -151,17 +158,6 @@ impl ChaosWorker {
                 Err(_) => std::thread::sleep(IDLE),
             }
         }
-    }
-
-    /// A worker that is refused goes on all the same: whatever it does, it must not count.
-    fn renew(&mut self, task: &str, fence: u64) -> Result<(), String> {
-        let task = task.to_owned();
-        let fact = match self.board.act(&task, &TaskAction::Renew { fence, lease: self.lease }) {
-            Ok(now) => Fact::Renewed { task, fence, at_ms: now.changed_ms },
-            Err(BoardError::Refused(_)) => Fact::RenewRefused { task, fence },
-            Err(error) => return Err(words(error)),
-        };
-        self.facts.record(&fact)
     }
 
     fn send(&mut self, text: &str) -> Result<(), String> {

@@ -124,5 +124,6 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
         }
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
         Entry::Agent(agent) => format!("agent {} {:?}", agent.name, agent.state),
+        Entry::Teammate { status, .. } => format!("teammate {} {}", status.name, status.words()),
     }
 }

@@ -112,6 +112,7 @@ fn event_line(event: &Event) -> String {
             format!("compacted {} dropped, {} kept", receipt.messages, receipt.kept)
         }
         Event::Raw(raw) => format!("raw {}", short(raw.get())),
+        Event::TeammateChanged(status) => format!("{} {}", status.name, status.words()),
         Event::MemoryChanged(change) => format!("memory {}", short(&change.to_string())),
         Event::Notice { level, notice } => {
             format!("notice {level:?} {}", short(&words::notice(notice)))

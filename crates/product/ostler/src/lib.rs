@@ -122,7 +122,7 @@ pub use jobs::{
 };
 pub use log_choice::{check_continue, list_sessions};
 pub use machine_agents::{
-    AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, machine_agents,
+    AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, live_addresses, machine_agents,
 };
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
@@ -164,6 +164,7 @@ pub use ostler_core::ports::{
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
 pub use ostler_core::session::{AgentState, ForkPoint};
 pub use ostler_core::session_state::SessionState;
+pub use ostler_core::teammate::{TeammatePhase, TeammateStatus};
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
 pub use ostler_core::todo::{Plan, Status, Task};

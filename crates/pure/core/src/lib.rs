@@ -32,6 +32,7 @@ pub mod question;
 pub mod rendering;
 pub mod session;
 pub mod session_state;
+pub mod teammate;
 pub mod text;
 pub mod time;
 pub mod todo;

@@ -6,31 +6,31 @@
 //! 10 ms, 5 000 per second. Beside it, Redis pub/sub with a reader that is absent for a moment.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::expect_used, clippy::panic)]
 
+#[path = "../../board/benches/frame/mod.rs"]
+mod frame;
 #[path = "../tests/it/redis_server.rs"]
 mod redis_server;
 
+use frame::{numbers, percentiles, since_epoch, start, together};
 use ostler_board::{
     Board, MailId, Mailbox, NewMail, NewTask, Outcome, SharedBoard, TaskAction, TaskId,
 };
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use redis::cmd;
 use redis_server::RedisServer;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 const TASKS: usize = 100_000;
 const PROCESSES: usize = 8;
 const CONNECTIONS: usize = 4;
+/// Of each process, when many claim at the same time.
+const CROWD: usize = 16;
 const CLAIMS: usize = 5_000;
 const FINISHES: usize = 1_000;
 const MAILS: usize = 500;
 const BURST: usize = 2_000;
 const LEASE: Duration = Duration::from_secs(3600);
-
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
-}
 
 fn open(url: &str) -> RedisBoard {
     let client = format!("{}-{:?}", std::process::id(), Instant::now());
@@ -41,20 +41,21 @@ fn open(url: &str) -> RedisBoard {
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [_, "claim", url] => {
-            return measured(url, CLAIMS, |board, _| {
+        [_, mode @ ("claim" | "crowd"), url] => {
+            let connections = if mode == "crowd" { CROWD } else { CONNECTIONS };
+            return measured(url, connections, CLAIMS, |board, _| {
                 drop(board.claim(None, "worker", LEASE).unwrap().unwrap());
             });
         }
         [_, "send", url] => {
             let me = std::process::id();
-            return measured(url, BURST, |board, n| {
+            return measured(url, CONNECTIONS, BURST, |board, n| {
                 let to = format!("nobody{me}");
                 drop(board.send(&mail(&format!("{me}-{n}"), &to)).unwrap());
             });
         }
         [_, "finish", url] => {
-            return measured(url, FINISHES, |board, _| {
+            return measured(url, CONNECTIONS, FINISHES, |board, _| {
                 let claimed = board.claim(None, "worker", LEASE).unwrap().unwrap();
                 let done = TaskAction::Finish { fence: claimed.fence, result: None };
                 board.act(claimed.id.as_str(), &done).unwrap();
@@ -67,10 +68,22 @@ fn main() {
     for (name, level) in [("everysec", "every second"), ("always", "before each answer")] {
         let options = ["--appendonly", "yes", "--appendfsync", name];
         let server = RedisServer::start(&options).expect("redis-server is not installed");
-        println!("log synced {level}:");
+        println!("log synced {level}; one sync of this disk: {}", disk());
         run(&server.url());
     }
     absent_reader();
+}
+
+/// How long the disk takes for what the server does before an answer, without the server.
+fn disk() -> String {
+    let mut file = tempfile::tempfile().unwrap();
+    let one = |_| {
+        let start = Instant::now();
+        file.write_all(&[0; 1_000]).unwrap();
+        file.sync_data().unwrap();
+        u64::try_from(start.elapsed().as_micros()).unwrap()
+    };
+    percentiles((0..300).map(one).collect())
 }
 
 fn fill(board: &mut RedisBoard) {
@@ -91,42 +104,32 @@ fn run(url: &str) {
         .unwrap();
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
     println!("  memory: {} bytes per task", used.trim().parse::<usize>().unwrap() / TASKS);
-    let (rate, took) = together("claim", url);
+    let (rate, took) = together(PROCESSES, "claim", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections, {TASKS} tasks: {rate:.0} claims/s; {took}"
     );
-    let (rate, took) = together("finish", url);
+    let (rate, took) = together(PROCESSES, "crowd", url);
+    println!("  {PROCESSES} processes with {CROWD} connections: {rate:.0} claims/s; {took}");
+    let (rate, took) = together(PROCESSES, "finish", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} tasks/s claimed and finished; {took}"
     );
     notices(&mut board, url);
-    let (rate, took) = together("send", url);
+    let (rate, took) = together(PROCESSES, "send", url);
     println!(
         "  {PROCESSES} processes with {CONNECTIONS} connections: {rate:.0} mails/s sent; {took}"
     );
 }
 
-fn start(mode: &str, url: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg(mode).arg(url).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-}
-
-/// The numbers that a process prints, one per line.
-fn numbers(child: &mut Child) -> Vec<u64> {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.map(|line| line.unwrap().parse().unwrap()).collect()
-}
-
-fn percentiles(mut micros: Vec<u64>) -> String {
-    micros.sort_unstable();
-    let at = |part: usize| micros[(micros.len() - 1) * part / 100] as f64 / 1000.0;
-    format!("p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(50), at(99), at(100))
-}
-
 /// Begins when its input ends, and prints how long each took. Each process has several connections, as a process with
 /// several agents does.
-fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync) {
-    let boards: Vec<RedisBoard> = (0..CONNECTIONS).map(|_| open(url)).collect();
+fn measured(
+    url: &str,
+    connections: usize,
+    times: usize,
+    act: impl Fn(&mut RedisBoard, usize) + Sync,
+) {
+    let boards: Vec<RedisBoard> = (0..connections).map(|_| open(url)).collect();
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let took: Vec<u128> = std::thread::scope(|scope| {
         let act = &act;
@@ -135,7 +138,7 @@ fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync
             .enumerate()
             .map(|(at, mut board)| {
                 scope.spawn(move || {
-                    let each = times / CONNECTIONS;
+                    let each = times / connections;
                     let one = |n| {
                         let start = Instant::now();
                         act(&mut board, n);
@@ -148,15 +151,6 @@ fn measured(url: &str, times: usize, act: impl Fn(&mut RedisBoard, usize) + Sync
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     took.iter().for_each(|micros| println!("{micros}"));
-}
-
-fn together(mode: &str, url: &str) -> (f64, String) {
-    let mut children: Vec<Child> = (0..PROCESSES).map(|_| start(mode, url)).collect();
-    std::thread::sleep(Duration::from_millis(500));
-    let begin = Instant::now();
-    children.iter_mut().for_each(|child| drop(child.stdin.take()));
-    let took: Vec<u64> = children.iter_mut().flat_map(numbers).collect();
-    (took.len() as f64 / begin.elapsed().as_secs_f64(), percentiles(took))
 }
 
 fn mail(id: &str, to: &str) -> NewMail {

@@ -16,6 +16,7 @@
 mod address;
 mod failure;
 mod mail_store;
+mod overview;
 mod redis_board;
 mod reply;
 mod script;

@@ -5,7 +5,7 @@ use crate::reply::{Asked, Read, Reply, Verdict, refusal};
 use crate::script::{Program, Scripts};
 use crate::server::{Request, Server};
 use crate::watch::bell_of;
-use ostler_board::{Bell, BoardError, Limits, SharedBoard};
+use ostler_board::{Bell, BoardError, BoardOverview, Limits, SharedBoard};
 use ostler_core::time::Clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,21 @@ impl RedisBoard {
         }
     }
 
+    pub(crate) fn address(&self) -> &Address {
+        self.server.address()
+    }
+
+    /// What the server says of itself. Empty if this user may not ask.
+    pub(crate) fn info(&mut self) -> String {
+        self.server.ask_about("INFO", &[]).unwrap_or_default()
+    }
+
+    /// A setting of the server, if this user may ask for it.
+    pub(crate) fn setting(&mut self, name: &str) -> Option<String> {
+        let found: Vec<String> = self.server.ask_about("CONFIG", &["GET", name])?;
+        found.into_iter().nth(1)
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.setup.limits
     }
@@ -132,6 +147,10 @@ impl RedisBoard {
 impl SharedBoard for RedisBoard {
     fn bell(&self) -> Arc<Bell> {
         bell_of(self.server.address(), &self.key)
+    }
+
+    fn overview(&mut self) -> Result<BoardOverview, BoardError> {
+        self.look_over()
     }
 }
 

@@ -4,7 +4,9 @@ use crate::address::Address;
 use crate::failure::{Remedy, explain, remedy};
 use crate::script::Program;
 use ostler_board::BoardError;
-use redis::{Connection, ConnectionInfo, RedisConnectionInfo, RedisError, Value, cmd};
+use redis::{
+    Connection, ConnectionInfo, FromRedisValue, RedisConnectionInfo, RedisError, Value, cmd,
+};
 use std::time::{Duration, Instant};
 
 /// How long a connection and one answer may take. Longer than any script of ours runs.
@@ -111,6 +113,15 @@ impl Server {
         let is_whole = answer.as_ref().map_or_else(|error| !error.is_io_error(), |_| true);
         self.connection = Some(connection).filter(|_| is_whole);
         answer
+    }
+
+    /// A question whose answer nobody depends on: it is asked once, on the connection that is there.
+    pub(crate) fn ask_about<T: FromRedisValue>(&mut self, name: &str, words: &[&str]) -> Option<T> {
+        let mut connection = self.connection.take()?;
+        let answer = cmd(name).arg(words).query::<T>(&mut connection);
+        let is_whole = answer.as_ref().map_or_else(|error| !error.is_io_error(), |_| true);
+        self.connection = Some(connection).filter(|_| is_whole);
+        answer.ok()
     }
 
     fn load(&mut self, program: &Program) -> Result<(), RedisError> {

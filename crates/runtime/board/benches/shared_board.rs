@@ -7,6 +7,9 @@
 //! read and written as a whole.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::expect_used)]
 
+mod frame;
+
+use frame::{numbers, percentiles, since_epoch, start, together};
 use ostler_board::{
     Board, BoardFile, Limits, MailId, MailQuery, Mailbox, NewMail, NewTask, Outcome, Priority,
     Setup, SharedBoard, TaskAction, TaskId,
@@ -15,11 +18,9 @@ use ostler_core::time::{Clock, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 const TASKS: usize = 100_000;
 const PROCESSES: usize = 8;
@@ -38,10 +39,6 @@ impl Clock for WallClock {
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(since_epoch().as_millis()).unwrap())
     }
-}
-
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
 }
 
 fn open(folder: &Path) -> BoardFile {
@@ -83,23 +80,6 @@ fn main() {
     finish_together(folder.path());
 }
 
-fn start(mode: &str, folder: &Path) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg(mode).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-}
-
-/// The numbers that a process prints, one per line.
-fn numbers(child: &mut Child) -> Vec<u64> {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.map(|line| line.unwrap().parse().unwrap()).collect()
-}
-
-fn percentiles(mut micros: Vec<u64>) -> String {
-    micros.sort_unstable();
-    let at = |part: usize| micros[(micros.len() - 1) * part / 100] as f64 / 1000.0;
-    format!("p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(50), at(99), at(100))
-}
-
 /// A process: claims, and prints how long each took.
 fn claim(folder: &Path) {
     let mut board = open(folder);
@@ -118,18 +98,8 @@ fn measured(times: usize, mut act: impl FnMut()) {
     took.iter().for_each(|micros| println!("{micros}"));
 }
 
-/// Several processes that begin together. What they did per second, and how long each took.
-fn together(mode: &str, folder: &Path) -> (f64, String) {
-    let mut children: Vec<Child> = (0..PROCESSES).map(|_| start(mode, folder)).collect();
-    std::thread::sleep(Duration::from_millis(500));
-    let begin = Instant::now();
-    children.iter_mut().for_each(|child| drop(child.stdin.take()));
-    let took: Vec<u64> = children.iter_mut().flat_map(numbers).collect();
-    (took.len() as f64 / begin.elapsed().as_secs_f64(), percentiles(took))
-}
-
 fn claims(folder: &Path) {
-    let (rate, took) = together("claim", folder);
+    let (rate, took) = together(PROCESSES, "claim", folder.to_str().unwrap());
     println!("{PROCESSES} processes, {TASKS} tasks: {rate:.0} claims/s, written; {took}");
 }
 
@@ -139,7 +109,7 @@ fn json_claims() {
     let task = |n| json!({"id": format!("t{n}"), "title": "a task", "status": "pending"});
     let tasks: Vec<Value> = (0..TASKS).map(task).collect();
     std::fs::write(folder.path().join("tasks.json"), json!(tasks).to_string()).unwrap();
-    let (rate, took) = together("json", folder.path());
+    let (rate, took) = together(PROCESSES, "json", folder.path().to_str().unwrap());
     println!("the same from a JSON file under a lock: {rate:.1} claims/s; {took}");
 }
 
@@ -199,7 +169,7 @@ fn notice(folder: &Path) -> Vec<u64> {
 fn notices(board: &mut BoardFile, folder: &Path, whom: &str, is_process: bool) {
     let took = std::thread::scope(|scope| {
         let reader = scope.spawn(|| match is_process {
-            true => numbers(&mut start("notice", folder)),
+            true => numbers(&mut start("notice", folder.to_str().unwrap())),
             false => notice(folder),
         });
         for n in 0..MAILS {

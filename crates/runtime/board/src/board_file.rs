@@ -5,6 +5,7 @@ use crate::error::{BoardError, Refusal};
 use crate::group_commit::GroupCommit;
 use crate::limits::Limits;
 use crate::mailbox::SharedBoard;
+use crate::overview::BoardOverview;
 use crate::registry::Registry;
 use ostler_core::time::Clock;
 use ostler_database::{beside, open_if, patient};
@@ -169,6 +170,10 @@ impl BoardFile {
 impl SharedBoard for BoardFile {
     fn bell(&self) -> Arc<Bell> {
         self.bell.clone()
+    }
+
+    fn overview(&mut self) -> Result<BoardOverview, BoardError> {
+        self.look_over()
     }
 }
 

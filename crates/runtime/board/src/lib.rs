@@ -31,6 +31,8 @@ mod mail_rows;
 pub mod mail_rules;
 mod mail_store;
 mod mailbox;
+mod overview;
+mod overview_rows;
 pub mod protocol;
 mod registry;
 pub mod rules;
@@ -50,4 +52,8 @@ pub use mail::{
     NewMail, Outcome, POSTMASTER,
 };
 pub use mailbox::{Mailbox, SharedBoard, receive_new};
+pub use overview::{
+    BoardOverview, MINUTE_MS, MOST_SHOWN, MailBacklog, ServerState, TaskCounts, Throughput,
+    WorkerClaim,
+};
 pub use task::{Blocker, HistoryEntry, NewTask, Priority, Status, Task, TaskEvent, TaskId};

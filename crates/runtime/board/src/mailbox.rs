@@ -6,6 +6,7 @@ use crate::error::BoardError;
 use crate::mail::{
     AgentChange, Delivery, Lag, Mail, MailId, MailQuery, MailReceipt, NewMail, Outcome,
 };
+use crate::overview::BoardOverview;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,12 @@ pub trait Mailbox: Send {
 pub trait SharedBoard: Board + Mailbox {
     /// Rings whenever something on this board changes, whoever changes it.
     fn bell(&self) -> Arc<Bell>;
+
+    /// Who works on what, how much waits, and how much was done lately.
+    ///
+    /// # Errors
+    /// If the board cannot be used.
+    fn overview(&mut self) -> Result<BoardOverview, BoardError>;
 }
 
 /// The next mail that its reader has not recorded yet. Mail that the reader recorded before it died without settling it

@@ -106,8 +106,10 @@ fn is_due(item: &Inbound, waited: bool) -> bool {
     }
 }
 
+/// What is only to be read on the way begins no turn.
 fn is_report(item: &Inbound) -> bool {
-    matches!(item.source, InboundSource::Job { .. } | InboundSource::Agent { .. })
+    item.when != Delivery::NextStep
+        && matches!(item.source, InboundSource::Job { .. } | InboundSource::Agent { .. })
 }
 
 fn is_steer(item: &Inbound) -> bool {

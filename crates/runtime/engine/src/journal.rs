@@ -15,6 +15,7 @@ use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::question::Question;
 use ostler_core::session::{AgentRecord, Entry, Measured, Pending, SessionRecord};
+use ostler_core::teammate::TeammateStatus;
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
@@ -187,6 +188,18 @@ impl Journal {
     /// If the log refuses it.
     pub fn record_agent(&self, record: AgentRecord) -> Result<(), StoreError> {
         self.write_beside(Entry::Agent(Box::new(record)))
+    }
+
+    /// What the teammates of the session were doing last, as far as the log knows.
+    pub fn teammates(&self) -> Vec<TeammateStatus> {
+        self.mirror().session.teammates.clone()
+    }
+
+    /// # Errors
+    /// If the log refuses it.
+    pub fn record_teammate(&self, status: TeammateStatus) -> Result<(), StoreError> {
+        let (status, at) = (Box::new(status), self.clock.now());
+        self.write_beside(Entry::Teammate { status, at })
     }
 
     pub(crate) fn pending(&self, wanted: impl Fn(&Inbound) -> bool) -> Vec<Inbound> {

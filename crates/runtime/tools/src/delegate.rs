@@ -26,6 +26,8 @@ pub struct DelegateInput {
     to: String,
     /// What to do, what you know already, and what to report
     task: String,
+    /// Shut the teammate down instead: it may finish its turn, and gets no more tasks; `task` says why
+    stop: Option<bool>,
 }
 
 impl BuiltIn for DelegateTool {
@@ -54,6 +56,9 @@ impl BuiltIn for DelegateTool {
     }
 
     async fn run(&self, input: DelegateInput, _: ToolContext) -> ToolOutput {
+        if input.stop == Some(true) {
+            return self.team.stop(input.to.trim());
+        }
         self.team.assign(input.to.trim(), input.task).await
     }
 }

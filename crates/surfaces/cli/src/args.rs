@@ -1,6 +1,7 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
 pub mod agents;
+pub mod cluster;
 pub mod cost;
 pub mod hooks;
 pub mod jobs;
@@ -220,6 +221,11 @@ pub enum Command {
     /// Send mail to agents, and look at their mailboxes without reading them
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Mail(mail::MailArgs),
+    /// Show the workers of a board, what waits, how fast it goes, and the state of its server
+    ///
+    /// Exit code 0, or 1 with one line that says why. See docs/scaling.md.
+    #[command(after_help = "Example: ostler cluster status --watch")]
+    Cluster(cluster::ClusterArgs),
     /// List, compare, merge and remove the worktrees in which agents work
     ///
     /// Exit code 0, or 1 if something was not done, with a line that says why. See docs/worktrees.md.

@@ -125,6 +125,7 @@ impl StreamJson {
             | Event::Dequeued { .. }
             | Event::QuestionClosed { .. }
             | Event::ControlChanged(_)
+            | Event::TeammateChanged(_)
             | Event::Closed { .. }
             | Event::Unknown(_) => Vec::new(),
         }
@@ -148,6 +149,7 @@ impl StreamJson {
             }
             Event::CallAsked { id, name, decision, .. } => vec![self.asked(id, name, decision)],
             Event::Notice { level, notice } => vec![self.notice(*level, notice)],
+            Event::TeammateChanged(status) => vec![self.system("teammate", json!(status))],
             _ => Vec::new(),
         };
         for frame in frames.iter_mut().filter_map(Value::as_object_mut) {

@@ -2,11 +2,13 @@
 
 use super::log_signs::{FACTS, LogSigns};
 use super::session_signs::SessionSigns;
+use super::teammates;
 use super::{AgentActivity, Blocked, MachineAgent};
 use crate::error::Error;
 use ostler_core::event::AgentPath;
 use ostler_core::ids::SessionId;
 use ostler_core::session::{AgentRecord, AgentState, Entry, StartedBy};
+use ostler_core::teammate::TeammateStatus;
 use ostler_store::{FileStore, LogGlimpse};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -88,7 +90,8 @@ impl Gathering {
         let current = log.current_call();
         let blocked = log.question.or_else(|| signs.retry(&about.path));
         MachineAgent {
-            agents: self.agents(id, &about.path, log.agents, signs),
+            agents: self.with_teammates(id, &about, (log.agents, log.teammates), signs),
+            team: None,
             path: about.path.to_string(),
             session: id.clone(),
             workspace: glimpse.workspace,
@@ -102,6 +105,22 @@ impl Gathering {
             blocked: blocked.filter(|_: &Blocked| is_working),
             last_line: log.last_line,
         }
+    }
+
+    /// A teammate is there also between its turns, for as long as its lead is.
+    fn with_teammates(
+        &mut self,
+        id: &SessionId,
+        about: &About,
+        (records, team): (Vec<AgentRecord>, Vec<TeammateStatus>),
+        signs: &SessionSigns,
+    ) -> Vec<MachineAgent> {
+        let known = records.clone();
+        let mut agents = self.agents(id, &about.path, records, signs);
+        if self.all || matches!(about.state, AgentActivity::Working | AgentActivity::Idle) {
+            teammates::add(&mut agents, team, (id, &about.path), &known);
+        }
+        agents
     }
 
     /// What the log of a session knows, and those whose own log says that they belong to it.

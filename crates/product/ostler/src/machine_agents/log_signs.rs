@@ -5,6 +5,7 @@ use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::message::Block;
 use ostler_core::question::Question;
 use ostler_core::session::{AgentRecord, Entry};
+use ostler_core::teammate::TeammateStatus;
 use ostler_core::time::Timestamp;
 
 /// The entries that are looked at.
@@ -20,6 +21,7 @@ pub(super) const FACTS: &[&str] = &[
     "end",
     "rewound",
     "agent",
+    "teammate",
 ];
 /// Characters of a line.
 pub(super) const LINE: usize = 200;
@@ -37,6 +39,8 @@ pub(super) struct LogSigns {
     pub(super) last_line: Option<String>,
     /// Those that it started, in this order, as they were last.
     pub(super) agents: Vec<AgentRecord>,
+    /// Its teammates, as they were last.
+    pub(super) teammates: Vec<TeammateStatus>,
 }
 
 impl LogSigns {
@@ -94,6 +98,12 @@ impl LogSigns {
                 match self.agents.iter_mut().find(|had| had.session == record.session) {
                     Some(had) => had.clone_from(record),
                     None => self.agents.push((**record).clone()),
+                }
+            }
+            Entry::Teammate { status, .. } => {
+                match self.teammates.iter_mut().find(|had| had.name == status.name) {
+                    Some(had) => had.clone_from(status),
+                    None => self.teammates.push((**status).clone()),
                 }
             }
             _ => {}

@@ -4,12 +4,15 @@
 mod gathering;
 mod log_signs;
 mod session_signs;
+mod teammates;
 
 use crate::error::Error;
 use gathering::Gathering;
 use ostler_core::ids::SessionId;
+use ostler_core::teammate::TeammateStatus;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+pub use teammates::live_addresses;
 
 /// Ended sessions that are listed.
 const MOST_ENDED: usize = 10;
@@ -58,6 +61,9 @@ pub struct MachineAgent {
     pub kind: String,
     pub task: String,
     pub state: AgentActivity,
+    /// What a teammate is doing in its team; none for other agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeammateStatus>,
     /// Why it failed.
     pub why: Option<String>,
     pub blocked: Option<Blocked>,

@@ -192,6 +192,18 @@ impl Subagents {
         self.record(teammate).filter(|record| record.name == teammate).map(|record| record.session)
     }
 
+    /// The open session of a teammate that is in a turn.
+    pub(crate) fn working_session(&self, teammate: &str) -> Option<Session> {
+        let running = self.roster.running();
+        running.iter().find(|run| run.record.name == teammate)?.session()
+    }
+
+    /// Ends the turn of a teammate.
+    pub(crate) fn stop_teammate(&self, teammate: &str) {
+        let running = self.roster.running();
+        running.iter().filter(|run| run.record.name == teammate).for_each(|run| run.stop());
+    }
+
     /// Comes back when another agent may be started.
     pub(crate) async fn slot_free(&self) {
         self.slots.free().await;

@@ -45,7 +45,8 @@ impl BoardDesk {
         done.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
-    fn with_board<T>(
+    /// Blocks.
+    pub(crate) fn with_board<T>(
         &self,
         act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError>,
     ) -> Result<T, BoardError> {

@@ -14,6 +14,7 @@ use std::time::Duration;
 const TASK: &str = include_str!("../../../../../prompts/team/task.md").trim_ascii();
 const NOTE: &str = include_str!("../../../../../prompts/team/note.md").trim_ascii();
 const REQUEST: &str = include_str!("../../../../../prompts/team/request.md").trim_ascii();
+const PASSING: &str = include_str!("../../../../../prompts/team/passing.md").trim_ascii();
 const ANSWER: &str = include_str!("../../../../../prompts/team/answer.md").trim_ascii();
 const OVERDUE: &str = include_str!("../../../../../prompts/team/overdue.md").trim_ascii();
 const ASKED: &str = include_str!("../../../../../prompts/team/asked.md").trim_ascii();
@@ -38,6 +39,12 @@ pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inboun
     };
     let body = Message::user(quoted(form, delivery, addresses));
     item(delivery, addresses, When::AfterTurn, body)
+}
+
+/// For a teammate in a turn: before its next request, and never the beginning of a turn.
+pub(super) fn in_passing(delivery: &Delivery, addresses: &Addresses) -> Inbound {
+    let body = Message::meta(quoted(PASSING, delivery, addresses));
+    item(delivery, addresses, When::NextStep, body)
 }
 
 /// For the lead: before its next request, or as the beginning of a turn.

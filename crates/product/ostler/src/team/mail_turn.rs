@@ -4,6 +4,7 @@ use super::addresses::Addresses;
 use super::letter::overdue_id;
 use ostler_board::{Mail, MailId};
 use ostler_core::ids::InboundId;
+use ostler_core::inbox::Delivery;
 use ostler_core::message::Block;
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
@@ -24,6 +25,11 @@ pub(super) enum MailTurn {
 pub(super) fn of(entries: &[Entry], item: &InboundId) -> MailTurn {
     let begins =
         |entry: &Entry| matches!(entry, Entry::Prompt { inbound, .. } if inbound.contains(item));
+    // What arrived in passing is part of another turn, or of the next one.
+    let passes = |entry: &Entry| matches!(entry, Entry::Inbound(had) if had.id == *item && had.when == Delivery::NextStep);
+    if entries.iter().any(passes) {
+        return MailTurn::Ended(String::new());
+    }
     let Some(at) = entries.iter().rposition(begins) else { return MailTurn::NotBegun };
     // The process may have died between the last answer and the record of the end.
     let mut last = None;

@@ -12,10 +12,13 @@
 mod addresses;
 mod letter;
 mod mail_turn;
+mod members;
 mod options;
 mod post;
 mod seat;
 mod session_team;
+mod shutdown;
+mod steering;
 mod teammate;
 
 pub(crate) use addresses::Addresses;
@@ -24,24 +27,22 @@ pub use options::{TeamOptions, shipped_teammates};
 use crate::jobs::JobTable;
 use crate::session_events::SessionEvents;
 use crate::subagents::Subagents;
-use crate::system::{new_uuid, now_ms};
+use crate::system::new_uuid;
 use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
-use mail_turn::OpenRequest;
-use ostler_board::protocol::{Breach, Conduct, Duty, Happening};
+use members::TeamState;
 use ostler_board::{
-    AgentChange, Delivery, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail,
-    Outcome, SharedBoard,
+    AgentChange, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
+    SharedBoard,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{Event, Notice};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{BoxFuture, TaskBoard, Teamwork};
-use ostler_core::session::{AgentState, Entry};
+use ostler_core::session::Entry;
 use ostler_core::text::fill;
 use ostler_core::tool::ToolOutput;
 use ostler_engine::Journal;
 use ostler_store::FileStore;
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -52,8 +53,6 @@ use tokio_util::sync::CancellationToken;
 
 const MEMBER: &str = include_str!("../../../../../prompts/team/member.md").trim_ascii();
 const EVERYBODY: &str = "*";
-/// In a row, before a teammate is parked.
-const MOST_FAILURES: u32 = 3;
 /// More than a board keeps.
 const MOST_MAIL: usize = 100_000;
 
@@ -70,36 +69,11 @@ pub(crate) struct Team {
     journal: Journal,
     events: Arc<SessionEvents>,
     state: Mutex<TeamState>,
+    /// Counts the requests to shut a teammate down.
+    stops: watch::Sender<u64>,
+    shutdown_deadline: Duration,
     is_serving: AtomicBool,
     me: Weak<Team>,
-}
-
-#[derive(Default)]
-struct TeamState {
-    members: HashMap<String, MemberState>,
-    /// Tasks of the lead whose reports have not arrived.
-    open: HashSet<MailId>,
-    /// Requests of teammates that the lead has not answered.
-    asked: HashMap<String, Delivery>,
-    /// An earlier process may have left mail, and nobody has looked yet.
-    is_resuming: bool,
-    /// What was said to be wrong with the board last.
-    warned: Option<String>,
-}
-
-/// What is known of a teammate while the session is open.
-#[derive(Default)]
-struct MemberState {
-    /// What it is working on, in a few words.
-    task: Option<String>,
-    /// Tasks in a row.
-    failed: u32,
-    /// Why it gets no more mail.
-    parked: Option<String>,
-    /// Its requests and what it answers; none: it has done neither.
-    conduct: Option<Conduct<String, MailId>>,
-    /// When its request ends at the latest.
-    due: Option<Instant>,
 }
 
 impl Team {
@@ -128,9 +102,11 @@ impl Team {
             claims,
             subagents: subagents.clone(),
             jobs,
-            journal,
             events,
-            state: Mutex::default(),
+            state: Mutex::new(TeamState::new(&options.names(), journal.teammates())),
+            stops: watch::channel(0).0,
+            shutdown_deadline: options.shutdown_deadline,
+            journal,
             is_serving: AtomicBool::new(false),
             me: me.clone(),
         })
@@ -159,7 +135,7 @@ impl Team {
             };
             for member in &now.members {
                 let (member, news, closing) = (member.clone(), news.clone(), closing.clone());
-                tokio::spawn(Teammate::new(team.clone(), member, closing).serve(news));
+                tokio::spawn(Teammate::new(team.clone(), member, (news, closing)).serve());
             }
             tokio::spawn(post::serve(team.clone(), news, closing));
         });
@@ -185,6 +161,7 @@ impl Team {
         };
         let open = self.desk.with(started).await?;
         self.state().open.extend(open);
+        self.members.iter().for_each(|member| self.announce(&member.name));
         Ok(news)
     }
 
@@ -199,80 +176,6 @@ impl Team {
         self.addresses.of_member(name)
     }
 
-    fn begins(&self, name: &str, task: String) {
-        self.state().members.entry(name.to_owned()).or_default().task = Some(task);
-    }
-
-    /// A teammate that fails again and again is parked. One that a person stopped has not failed.
-    fn ends(&self, name: &str, failure: Option<&str>) {
-        let mut state = self.state();
-        let member = state.members.entry(name.to_owned()).or_default();
-        member.task = None;
-        match failure {
-            Some(AgentState::STOPPED) => {}
-            None => member.failed = 0,
-            Some(why) => {
-                member.failed += 1;
-                if member.failed >= MOST_FAILURES {
-                    let why = format!(
-                        "{name} is parked because its last {MOST_FAILURES} tasks failed, the last one: {why}"
-                    );
-                    member.parked = Some(why.clone());
-                    drop(state);
-                    self.events.emit(Event::notice(Notice::Command { text: why }));
-                }
-            }
-        }
-    }
-
-    fn rests(&self, name: &str) {
-        self.state().members.entry(name.to_owned()).or_default().task = None;
-    }
-
-    /// What the protocol makes of something that happens to a teammate.
-    fn step(
-        &self,
-        name: &str,
-        happening: Happening<String, MailId>,
-    ) -> Result<Duty<String, MailId>, Breach<String>> {
-        let mut state = self.state();
-        let member = state.members.entry(name.to_owned()).or_default();
-        let conduct = member.conduct.get_or_insert_with(|| Conduct::new(name.to_owned()));
-        let duty = conduct.step(happening);
-        if conduct.outgoing().is_none() {
-            member.due = None;
-        }
-        duty
-    }
-
-    /// From now on the request of this teammate has so much time.
-    fn waits(&self, name: &str, limit: Duration) {
-        let mut state = self.state();
-        state.members.entry(name.to_owned()).or_default().due = Some(Instant::now() + limit);
-    }
-
-    /// An earlier process made this request. Its time goes on.
-    fn waits_again(&self, name: &str, request: &OpenRequest) {
-        let OpenRequest { id, to, sent_ms } = request.clone();
-        let _ = self.step(name, Happening::Ask { id: id.clone(), to });
-        let _ = self.step(name, Happening::Sent { id });
-        let gone = Duration::from_millis(now_ms().saturating_sub(sent_ms));
-        self.waits(name, self.request_deadline.saturating_sub(gone));
-    }
-
-    fn due(&self, name: &str) -> Option<Instant> {
-        self.state().members.get(name)?.due
-    }
-
-    /// The request of a teammate whose time is over.
-    fn overdue(&self, name: &str) -> Option<MailId> {
-        let state = self.state();
-        let member = state.members.get(name)?;
-        let is_over = member.due.is_some_and(|due| due <= Instant::now());
-        let outgoing = member.conduct.as_ref()?.outgoing()?;
-        is_over.then(|| outgoing.id.clone())
-    }
-
     /// All requests that a teammate ever made, as far as the board knows.
     async fn requests_of(&self, name: &str) -> Result<Vec<Mail>, String> {
         let from = Some(self.address(name));
@@ -285,7 +188,7 @@ impl Team {
     /// One message for each of them, which nobody answers.
     async fn notes(&self, from: &str, names: &[String], message: &str) -> ToolOutput {
         for name in names {
-            let sent = match self.parked(name) {
+            let sent = match self.absence(name) {
                 Some(why) => Err(why),
                 None => {
                     let id = MailId::of_kind(MailKind::Note, &new_uuid());
@@ -302,7 +205,7 @@ impl Team {
 
     /// A task or a request of the lead, which does not wait.
     async fn order(&self, to: &str, kind: MailKind, text: String) -> ToolOutput {
-        if let Some(why) = self.parked(to) {
+        if let Some(why) = self.absence(to) {
             return ToolOutput::error(format!("It was not sent: {why}."));
         }
         let id = MailId::of_kind(kind, &new_uuid());
@@ -318,15 +221,6 @@ impl Team {
                 ToolOutput::error(format!("It was not sent: {why}."))
             }
         }
-    }
-
-    /// Why this teammate gets no mail.
-    fn parked(&self, name: &str) -> Option<String> {
-        self.state().members.get(name)?.parked.clone()
-    }
-
-    fn reported(&self, about: &MailId) {
-        self.state().open.remove(about);
     }
 
     /// Once, until something else goes wrong.
@@ -384,6 +278,13 @@ impl Teamwork for Team {
             team.serve();
             team.order(&to, MailKind::Task, task).await
         })
+    }
+
+    fn stop(&self, name: &str) -> ToolOutput {
+        match Team::stop(self, name) {
+            Ok(text) => ToolOutput::text(format!("{text}.")),
+            Err(why) => ToolOutput::error(format!("Nothing was stopped: {why}.")),
+        }
     }
 
     fn send(

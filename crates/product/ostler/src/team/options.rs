@@ -16,12 +16,15 @@ pub struct TeamOptions {
     pub teammates: Vec<AgentDefinition>,
     /// How long a teammate waits for the answer to a request.
     pub request_deadline: Duration,
+    /// How long a teammate that is shut down may go on with its turn.
+    pub shutdown_deadline: Duration,
 }
 
 impl Default for TeamOptions {
     fn default() -> Self {
         let request_deadline = Duration::from_secs(600);
-        TeamOptions { teammates: Vec::new(), request_deadline }
+        let shutdown_deadline = Duration::from_secs(60);
+        TeamOptions { teammates: Vec::new(), request_deadline, shutdown_deadline }
     }
 }
 

@@ -30,6 +30,10 @@ impl Teamwork for Seat {
         Box::pin(std::future::ready(ToolOutput::error("Only the lead gives tasks.")))
     }
 
+    fn stop(&self, _: &str) -> ToolOutput {
+        ToolOutput::error("Only the lead ends teammates.")
+    }
+
     fn send(
         &self,
         to: &str,

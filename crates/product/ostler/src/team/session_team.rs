@@ -2,7 +2,9 @@
 
 use super::{Team, mails};
 use crate::session::Session;
-use ostler_board::{MailQuery, MailStatus};
+use crate::task_board::BoardDesk;
+use ostler_board::{BoardError, MailQuery, SharedBoard};
+use ostler_core::teammate::TeammateStatus;
 use std::sync::Arc;
 
 impl Session {
@@ -21,6 +23,44 @@ impl Session {
         self.team().is_some_and(|team| team.is_busy())
     }
 
+    /// What each teammate is doing.
+    pub fn teammates(&self) -> Vec<TeammateStatus> {
+        let Some(team) = self.team() else { return Vec::new() };
+        let state = team.state();
+        let status = |name: &String| match state.members.get(name) {
+            Some(member) => member.status(name),
+            None => TeammateStatus::idle(name),
+        };
+        team.members.iter().map(|member| status(&member.name)).collect()
+    }
+
+    /// Shuts a teammate down. It may finish its turn within the deadline of the team; this does not wait for it.
+    ///
+    /// # Errors
+    /// In words, if there is nothing to stop.
+    pub fn stop_teammate(&self, name: &str) -> Result<String, String> {
+        self.team().ok_or_else(|| "this session has no team".to_owned())?.stop(name)
+    }
+
+    /// Uses the board of the session, which is that of its project unless its options say otherwise. It blocks.
+    ///
+    /// # Errors
+    /// If the board cannot be used, or refuses it. None: the session has no state directory.
+    pub fn with_board<T>(
+        &self,
+        act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError>,
+    ) -> Option<Result<T, BoardError>> {
+        let shared = self.shared();
+        let (host, options) = &shared.origin;
+        let own = || {
+            let place = (host.home()?, shared.workspace.now().cwd.clone());
+            let events = shared.events.clone();
+            Some(BoardDesk::new(&options.board, (place.0, &place.1), None, events))
+        };
+        let desk = shared.parts.claims.get().map(|claims| claims.desk().clone()).or_else(own)?;
+        Some(desk.with_board(act))
+    }
+
     pub(crate) fn has_team(&self) -> bool {
         self.team().is_some()
     }
@@ -37,9 +77,7 @@ impl Team {
         let unread = self.desk.with(move |board| {
             let unread = |to: &String| {
                 let query = MailQuery { to: Some(to.clone()), ..MailQuery::default() };
-                let mail = board.peek(&query)?;
-                let unread = mail.iter().filter(|mail| mail.status == MailStatus::Unread).count();
-                Ok(unread as u64)
+                Ok(board.peek(&query)?.len() as u64)
             };
             addresses.iter().map(unread).collect::<Result<Vec<u64>, _>>()
         });
@@ -48,16 +86,12 @@ impl Team {
         let lines = self.members.iter().zip(unread).map(|(member, unread)| {
             let name = &member.name;
             let known = state.members.get(name);
-            let parked =
-                known.and_then(|member| member.parked.as_ref()).map(|_| "parked".to_owned());
-            let task = known.and_then(|member| member.task.as_ref());
-            let task = task.map(|task| format!("working on \"{task}\""));
-            let outgoing = known.and_then(|member| member.conduct.as_ref()?.outgoing());
-            let waits =
-                outgoing.map(|request| format!("waiting for an answer from {}", request.to));
-            let doing = parked.or(task).or(waits).unwrap_or_else(|| "idle".to_owned());
-            let unread =
-                if unread == 0 { String::new() } else { format!(", {} unread", mails(unread)) };
+            let in_hand = known.map_or(0, |member| member.in_hand()) as u64;
+            let doing = known.map_or_else(|| "idle".to_owned(), |it| it.status(name).words());
+            let unread = match unread.saturating_sub(in_hand) {
+                0 => String::new(),
+                unread => format!(", {} unread", mails(unread)),
+            };
             format!("- {name}: {doing}{unread} ({})", member.description)
         });
         Ok(lines.collect())

@@ -11,6 +11,7 @@ use ostler_board::{Delivery, MailId, MailKind, Outcome};
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::{CallId, InboundId};
 use ostler_core::ports::Teamwork;
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -20,11 +21,14 @@ use tokio_util::sync::CancellationToken;
 pub(super) const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) struct Teammate {
-    team: Weak<Team>,
+    pub(super) team: Weak<Team>,
     definition: AgentDefinition,
     closing: CancellationToken,
     /// A task whose report waits for the end of a request.
     held: Option<Delivery>,
+    /// Mail that it took during a turn and that is not for that turn.
+    pub(super) waiting: VecDeque<Delivery>,
+    pub(super) news: watch::Receiver<u64>,
 }
 
 /// What a teammate has to do next.
@@ -41,18 +45,23 @@ impl Teammate {
     pub(super) fn new(
         team: Weak<Team>,
         definition: AgentDefinition,
-        closing: CancellationToken,
+        (news, closing): (watch::Receiver<u64>, CancellationToken),
     ) -> Self {
-        Teammate { team, definition, closing, held: None }
+        Teammate { team, definition, closing, held: None, waiting: VecDeque::new(), news }
     }
 
     /// Until the session ends. Nothing here keeps the session alive while the teammate waits or works.
-    pub(super) async fn serve(mut self, mut news: watch::Receiver<u64>) {
+    pub(super) async fn serve(mut self) {
+        let (mut news, Some(mut stops)) = (self.news.clone(), self.stops()) else { return };
         loop {
             news.borrow_and_update();
+            stops.borrow_and_update();
             let Some(team) = self.team.upgrade().filter(|_| !self.closing.is_cancelled()) else {
                 return;
             };
+            if self.has_ended(&team).await {
+                return;
+            }
             match self.next(&team).await {
                 Ok(Some(next)) => {
                     self.take(team, next).await;
@@ -63,19 +72,36 @@ impl Teammate {
             }
             let due = team.due(self.name());
             drop(team);
-            if !super::next_news(&mut news, &self.closing, due).await {
+            let goes_on = tokio::select! {
+                goes_on = super::next_news(&mut news, &self.closing, due) => goes_on,
+                changed = stops.changed() => changed.is_ok(),
+            };
+            if !goes_on {
                 return;
             }
         }
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn stops(&self) -> Option<watch::Receiver<u64>> {
+        self.team.upgrade().map(|team| team.stops.subscribe())
+    }
+
+    /// The mailbox has all of it.
+    pub(super) fn drop_mail(&mut self) {
+        self.waiting.clear();
+        self.held = None;
+    }
+
+    pub(super) fn name(&self) -> &str {
         &self.definition.name
     }
 
-    async fn next(&self, team: &Arc<Team>) -> Result<Option<Next>, String> {
+    async fn next(&mut self, team: &Arc<Team>) -> Result<Option<Next>, String> {
         if let Some(request) = team.overdue(self.name()) {
             return Ok(Some(Next::Overdue(request)));
+        }
+        if let Some(delivery) = self.waiting.pop_front() {
+            return Ok(Some(Next::Mail(delivery)));
         }
         let mail = team.desk.receive(team.address(self.name()), LEASE).await?;
         Ok(mail.map(Next::Mail))
@@ -107,6 +133,7 @@ impl Teammate {
             let text = format!("Not done: {why}.");
             return self.settle(&team, delivery, Outcome::Replied { text }).await;
         }
+        team.begins(self.name(), label(&delivery.mail.text));
         let (id, from) =
             (delivery.mail.id.clone(), team.addresses.name(&delivery.mail.from).to_owned());
         // Mails are taken one by one, so nothing speaks against it.
@@ -216,7 +243,7 @@ impl Teammate {
 
     /// Lets go of the team while the teammate works, so that a session that nobody has any more ends.
     async fn turn(
-        &self,
+        &mut self,
         team: Arc<Team>,
         input: FirstInput,
         call: &InboundId,
@@ -229,8 +256,13 @@ impl Teammate {
             match team.subagents.start_teammate((&self.definition, &seat), &call, task) {
                 Ok(work) => break work,
                 Err(AgentRefused::TooMany { .. }) => {
+                    let mut stops = team.stops.subscribe();
+                    if team.stop_by(self.name()).is_some() {
+                        return None;
+                    }
                     tokio::select! {
                         () = self.closing.cancelled() => return None,
+                        _ = stops.changed() => {}
                         () = team.subagents.slot_free() => {}
                     }
                 }
@@ -239,11 +271,11 @@ impl Teammate {
             }
         };
         drop(team);
-        let result = work.run(input).await.result();
+        let result = self.at_work(work, input).await.result();
         (result.is_ok() || !self.closing.is_cancelled()).then_some(result)
     }
 
-    async fn settle(&self, team: &Arc<Team>, delivery: Delivery, outcome: Outcome) {
+    pub(super) async fn settle(&self, team: &Arc<Team>, delivery: Delivery, outcome: Outcome) {
         if let Err(why) = team.desk.settle(delivery, outcome).await {
             team.warn(&why);
         }
@@ -268,7 +300,7 @@ impl Teammate {
         tokio::task::spawn_blocking(read).await.unwrap_or(Progress::NotBegun)
     }
 
-    async fn has_read(&self, team: &Arc<Team>, delivery: &Delivery) -> bool {
+    pub(super) async fn has_read(&self, team: &Arc<Team>, delivery: &Delivery) -> bool {
         let session = team.subagents.session_of(self.name());
         let Some(session) = session.filter(|_| delivery.mail.deliveries > 1) else { return false };
         let (team, item) = (team.clone(), item_id(&delivery.mail));

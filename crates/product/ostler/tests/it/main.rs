@@ -30,6 +30,7 @@ mod subagent_rights;
 mod subagents;
 mod support;
 mod surfaces;
+mod team_protocol;
 mod teams;
 mod toy_protocol;
 mod toy_server;
@@ -226,6 +227,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_request_that_nobody_answers_ends_at_its_deadline
             the_lead_answers_a_teammate
             a_teammate_is_not_resumed_as_an_agent;
+        team_protocol:
+            every_transition_is_an_event_and_an_entry
+            a_message_reaches_a_busy_teammate_before_its_next_request
+            a_teammate_that_is_shut_down_finishes_its_turn
+            a_teammate_that_does_not_stop_is_stopped_at_the_deadline;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

@@ -191,6 +191,7 @@ pub async fn every_situation_is_as_it_was_recorded() {
         recordings.push((situation.name, record(situation).await));
     }
     recordings.push(("steering", record_steering().await));
+    recordings.push(("team", made_team()));
     for (name, lines) in recordings {
         let file = folder.join(format!("{name}.jsonl"));
         if is_recording {
@@ -256,6 +257,27 @@ fn made() -> Vec<String> {
         .to_string()
     };
     (1..).zip(rare_notices()).map(envelope).collect()
+}
+
+/// The mail of a team has random ids, so its events are made by hand, too.
+fn made_team() -> Vec<String> {
+    let all = [
+        json!({ "phase": "responding", "task": "port the parser", "with": "lead" }),
+        json!({ "phase": "requesting", "task": "port the parser", "with": "explorer" }),
+        json!({ "phase": "waiting", "with": "explorer" }),
+        json!({ "phase": "idle" }),
+        json!({ "phase": "parked", "why": "its last 3 tasks failed" }),
+        json!({ "phase": "stopped", "why": "it was shut down" }),
+    ];
+    let envelope = |(seq, mut event): (u64, Value)| {
+        (event["type"], event["name"]) = ("teammate_changed".into(), "writer".into());
+        json!({
+            "version": 1, "seq": seq, "at": BEGAN + seq * 10, "session": SESSION,
+            "agent": ["writer"], "event": event,
+        })
+        .to_string()
+    };
+    (1..).zip(all).map(envelope).collect()
 }
 
 async fn record(situation: Situation) -> Vec<String> {

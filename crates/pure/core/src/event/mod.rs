@@ -27,6 +27,7 @@ use crate::message::Block;
 use crate::model::{Retry, StopReason};
 use crate::permission::Decision;
 use crate::question::{Question, QuestionEnd};
+use crate::teammate::TeammateStatus;
 use crate::todo::Plan;
 use crate::turn::Continue;
 use schemars::JsonSchema;
@@ -149,6 +150,8 @@ pub enum Event {
     Compacted {
         receipt: Box<Receipt>,
     },
+    /// What a teammate is doing in its team. The envelope names it.
+    TeammateChanged(TeammateStatus),
     /// Memory saved something or forgot it.
     MemoryChanged(MemoryChange),
     Notice {

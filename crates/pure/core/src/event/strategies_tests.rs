@@ -451,8 +451,19 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         Just(Event::Compacting { trigger: Trigger::Overflow }),
         Just(Event::Compacted { receipt: Box::new(receipt()) }),
         change.prop_map(Event::MemoryChanged),
+        Just(Event::TeammateChanged(teammate())),
         notice().prop_map(Event::notice),
         finished().prop_map(|finished| Event::Finished(Box::new(finished))),
     ];
     prop_oneof![of_answer, of_call, of_inbox(), other]
+}
+
+pub(crate) fn teammate() -> crate::teammate::TeammateStatus {
+    crate::teammate::TeammateStatus {
+        name: "writer".into(),
+        phase: crate::teammate::TeammatePhase::Waiting,
+        task: Some("port the parser".into()),
+        with: Some("explorer".into()),
+        why: None,
+    }
 }

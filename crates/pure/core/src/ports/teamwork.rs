@@ -12,6 +12,9 @@ pub trait Teamwork: Send + Sync {
     /// Gives a task to a teammate and does not wait for it.
     fn assign(&self, to: &str, task: String) -> BoxFuture<'static, ToolOutput>;
 
+    /// Asks a teammate to end. It may finish its turn; the call does not wait for it.
+    fn stop(&self, name: &str) -> ToolOutput;
+
     /// A message to a teammate, or to all of them (`*`). The call does not wait for an answer.
     fn send(&self, to: &str, message: String, wants_answer: bool)
     -> BoxFuture<'static, ToolOutput>;

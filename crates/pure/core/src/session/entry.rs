@@ -11,6 +11,7 @@ use crate::ledger::{Charge, Front, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::question::Question;
+use crate::teammate::TeammateStatus;
 use crate::time::Timestamp;
 use crate::todo::Plan;
 use crate::tool::Seen;
@@ -169,6 +170,11 @@ pub enum Entry {
     },
     /// An agent was started, or came to its end.
     Agent(Box<AgentRecord>),
+    /// A teammate does something else in its team from now on.
+    Teammate {
+        status: Box<TeammateStatus>,
+        at: Timestamp,
+    },
 }
 
 impl Entry {

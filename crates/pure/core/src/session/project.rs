@@ -12,6 +12,7 @@ use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::prompt_texts;
 use crate::question::Question;
+use crate::teammate::{self, TeammateStatus};
 use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::tool_facts::KnownTools;
@@ -54,6 +55,8 @@ pub struct SessionRecord {
     pub control: Option<Control>,
     /// The agents that it started, as far as the log knows.
     pub agents: Vec<AgentRecord>,
+    /// What its teammates were doing last.
+    pub teammates: Vec<TeammateStatus>,
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
@@ -136,8 +139,7 @@ impl SessionRecord {
         }
         match entry {
             Entry::Opened { session, workspace, .. } => {
-                self.id = Some(session);
-                self.workspace = workspace;
+                (self.id, self.workspace) = (Some(session), workspace);
             }
             Entry::Prompt { message, inbound, .. } => {
                 self.prompt(message);
@@ -188,6 +190,7 @@ impl SessionRecord {
             Entry::Boundary(boundary) => self.begin_at(*boundary),
             Entry::End { terminal, .. } => self.end(terminal),
             Entry::Agent(record) => agent_record::add(&mut self.agents, *record),
+            Entry::Teammate { status, .. } => teammate::add(&mut self.teammates, *status),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::ledger::Usage;
 use crate::message::Block;
 use crate::model::Retry;
 use crate::question::Question;
+use crate::teammate::TeammateStatus;
 use crate::time::Timestamp;
 use crate::todo::Plan;
 use schemars::JsonSchema;
@@ -76,12 +77,18 @@ pub struct SessionState {
     /// The agents below this one that are not closed, by their whole path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, SessionState>,
+    /// What its teammates are doing, by their path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub teammates: BTreeMap<String, TeammateStatus>,
 }
 
 impl SessionState {
     pub fn apply(&mut self, envelope: &Envelope) {
         self.seq = envelope.seq;
-        if envelope.agent.is_root() {
+        // A teammate is there also when no session of it is open.
+        if let Event::TeammateChanged(status) = &envelope.event {
+            self.teammates.insert(envelope.agent.to_string(), status.clone());
+        } else if envelope.agent.is_root() {
             self.apply_own(envelope.at, &envelope.event);
             // An answer given at the root may be about a question from below.
             if let Event::QuestionClosed { id, .. } = &envelope.event {
@@ -175,6 +182,7 @@ impl SessionState {
             // News for a log or a line on the screen; nothing of it lasts.
             Event::PromptRefused { .. }
             | Event::MemoryChanged(_)
+            | Event::TeammateChanged(_)
             | Event::Raw(_)
             | Event::Unknown(_) => {}
         }

@@ -5,6 +5,22 @@ use super::*;
 use crate::message::ResultPart;
 
 pub(super) fn scan(all: &[Envelope]) -> SessionState {
+    let is_teammate = |one: &&Envelope| matches!(one.event, Event::TeammateChanged(_));
+    let others: Vec<Envelope> = all.iter().filter(|one| !is_teammate(one)).cloned().collect();
+    let mut state = without_teammates(&others);
+    state.seq = all.last().map_or(0, |one| one.seq);
+    for path in all.iter().filter(is_teammate).map(|one| &one.agent) {
+        let own: Vec<&Envelope> = all.iter().filter(|one| one.agent == *path).collect();
+        let newest = find(&own, |event| match event {
+            Event::TeammateChanged(status) => Some(status.clone()),
+            _ => None,
+        });
+        state.teammates.extend(newest.map(|status| (path.to_string(), status)));
+    }
+    state
+}
+
+fn without_teammates(all: &[Envelope]) -> SessionState {
     let root = AgentPath::default();
     let mut state = agent(all, &root);
     // The end of the session takes all agents with it.
@@ -23,7 +39,6 @@ pub(super) fn scan(all: &[Envelope]) -> SessionState {
             state.agents.insert(name, agent(&all[from..], &one.agent));
         }
     }
-    state.seq = all.last().map_or(0, |one| one.seq);
     state
 }
 
@@ -73,6 +88,7 @@ fn agent(all: &[Envelope], path: &AgentPath) -> SessionState {
             _ => None,
         }),
         agents: BTreeMap::new(),
+        teammates: BTreeMap::new(),
     }
 }
 

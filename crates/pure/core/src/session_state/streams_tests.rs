@@ -332,10 +332,12 @@ pub(super) fn every_kind() -> Vec<Envelope> {
     let below = |event| (path(0), event);
     let own = |event| (AgentPath::default(), event);
     let gone = Event::Closed { reason: "done".into() };
+    let teammate = Event::TeammateChanged(strategies::teammate());
     let all = root.into_iter().map(own).chain(child.into_iter().map(below)).chain([
         own(question("q9")),
         below(end()),
         below(gone),
+        below(teammate),
     ]);
     numbered(all.chain(last.into_iter().map(own)))
 }

@@ -322,6 +322,31 @@ function action.lag(from, to)
   return {'ok', behind, oldest}
 end
 
+-- The place after which to go on. Answers with the place where to go on, if there is more, and for each recipient its name,
+-- how much is unread, how much is delivered, and when the oldest was sent.
+function action.backlog(after)
+  if after == '0' then
+    expire()
+  end
+  local some = call('ZRANGEBYSCORE', OPEN, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, MOST_BOUNCED)
+  local boxes, by_name = {}, {}
+  for at = 1, #some, 2 do
+    after = some[at + 1]
+    local row = call('HMGET', key_of(some[at]), 't', 'st', 'at')
+    if row[1] then
+      local own = by_name[row[1]]
+      if not own then
+        own = {row[1], 0, 0, row[3]}
+        by_name[row[1]] = own
+        boxes[#boxes + 1] = own
+      end
+      local place = tonumber(row[2]) == UNREAD and 2 or 3
+      own[place] = own[place] + 1
+    end
+  end
+  return {'ok', #some == 2 * MOST_BOUNCED and after or '', boxes}
+end
+
 -- from, to, '1' with the archive, the place after which to go on, how many. Names begin with '=': they may be left out.
 -- Answers with the place where to go on, if there is more.
 function action.peek(from, to, with_archive, after, size)

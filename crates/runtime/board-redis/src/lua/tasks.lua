@@ -2,6 +2,10 @@ local PENDING, IN_PROGRESS, DONE, FAILED, PARKED, CANCELLED = 0, 1, 2, 3, 4, 5
 local TASK, HISTORY, WAITING = K .. ':t:', K .. ':h:', K .. ':w:'
 local IDS, READY, LEASES, HELD = K .. ':ids', K .. ':ready', K .. ':leases', K .. ':held'
 local GLOBS, GLOB_SETS = K .. ':globs', K .. ':globsets'
+-- What happened to tasks, for other programs; the oldest is dropped. Nothing of ours depends on it.
+local EVENTS, MOST_EVENTS = K .. ':events', 10000
+-- Tasks that were finished lately, by the time, to count them.
+local FINISHES, LATELY_MS = K .. ':finishes', 300000
 -- Lower is handed out earlier.
 local RANK = 1e13
 
@@ -31,6 +35,18 @@ local function set_ready(task)
   call('ZADD', READY, task.priority * RANK + task.seq, ready_member(task))
 end
 
+local function trim_events()
+  call('XTRIM', EVENTS, 'MAXLEN', '~', MOST_EVENTS)
+end
+
+local function announce(id, event, fence, worker)
+  if worker then
+    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence, 'worker', worker)
+  else
+    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence)
+  end
+end
+
 -- An entry of the history: time, event, fence, and a text after '=' if there is one.
 local function record(id, event, fence, text, at)
   local key = HISTORY .. id
@@ -40,6 +56,7 @@ local function record(id, event, fence, text, at)
   if length > MOST_HISTORY - 1 then
     call('LTRIM', key, length - MOST_HISTORY + 1, -1)
   end
+  announce(id, event, fence, (event == 'claimed' or event == 'lease_expired') and text)
 end
 
 local function unblock_dependents(id)
@@ -95,6 +112,8 @@ local function write(task, to, at)
   end
   if status == DONE then
     unblock_dependents(task.id)
+    call('ZADD', FINISHES, at, task.id)
+    call('ZREMRANGEBYSCORE', FINISHES, '-inf', at - LATELY_MS)
   end
   if to.event then
     record(task.id, to.event, to.fence or 0, to.text, at)
@@ -325,6 +344,10 @@ local function claim(id, worker, lease)
     end
   end
   local fence, lease_until = count('fence', 1), now + tonumber(lease)
+  -- Not each time: that costs more than it saves.
+  if fence % 100 == 0 then
+    trim_events()
+  end
   local to = {
     status = IN_PROGRESS, worker = worker, fence = fence, lease_until = lease_until,
     attempt = task.attempt + 1, event = 'claimed', text = worker,
@@ -440,6 +463,19 @@ function action.show(id)
   return refusal or show(task.id)
 end
 
+function action.overview()
+  expire()
+  local answer = {'ok'}
+  for status = PENDING, CANCELLED do
+    answer[#answer + 1] = call('ZCARD', by_status(status))
+  end
+  answer[#answer + 1] = call('ZCARD', READY)
+  for _, ago in ipairs({60000, LATELY_MS}) do
+    answer[#answer + 1] = call('ZCOUNT', FINISHES, '(' .. (now - ago), '+inf')
+  end
+  return answer
+end
+
 function action.next()
   expire()
   local id = first_claimable()
@@ -498,6 +534,7 @@ local function insert(task)
   local deps = #task.needs == 0 and '[]' or cjson.encode(task.needs)
   call('HSET', key, 'q', seq, 'title', task.title, 'desc', task.description, 'p', task.priority, 'touches', task.touches,
     'deps', deps, 'g', globs, 'w', waits_for, 'st', PENDING, 'f', 0, 'u', 0, 'a', 0, 'l', 0, 'cr', now, 'ch', now)
+  announce(task.id, 'added', 0)
   call('ZADD', IDS, 0, task.id)
   call('ZADD', by_status(PENDING), seq, task.id)
   if waits_for == 0 then
@@ -555,6 +592,7 @@ function action.add()
   for _, task in ipairs(tasks) do
     insert(task)
   end
+  trim_events()
   count('tasks', #tasks)
   remember('added')
   ring()

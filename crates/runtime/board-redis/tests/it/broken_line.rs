@@ -1,4 +1,5 @@
-//! The server performs a request, but its answer is lost: the request is sent again and happens once.
+//! The server performs a request, but its answer is lost: the request is sent again and happens once (row E14 of the fault
+//! corpus).
 
 use crate::board_cases::task;
 use crate::place::{LEASE, mail};
@@ -11,25 +12,34 @@ use ostler_board_redis::RedisBoard;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 
-/// Stands between client and server, and loses an answer when told to.
-struct Line {
-    port: u16,
+/// Stands between client and server, and loses an answer when told to. It can lead to another server from then on.
+pub struct Line {
+    pub port: u16,
+    target: Arc<AtomicU16>,
     loses_next: Arc<AtomicBool>,
     lost: Arc<AtomicU64>,
 }
 
 impl Line {
-    fn to(server: u16) -> Line {
+    pub fn to(server: u16) -> Line {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let loses_next = Arc::new(AtomicBool::new(false));
         let lost = Arc::new(AtomicU64::new(0));
-        let line = Line { port, loses_next: loses_next.clone(), lost: lost.clone() };
+        let target = Arc::new(AtomicU16::new(server));
+        let line = Line {
+            port,
+            target: target.clone(),
+            loses_next: loses_next.clone(),
+            lost: lost.clone(),
+        };
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { return };
+                let server = TcpStream::connect(("127.0.0.1", target.load(Ordering::SeqCst)));
+                // Whoever comes while nobody listens there is turned away.
+                let Ok(server) = server else { continue };
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 std::thread::spawn(move || pass_on(from, to, |_| true));
                 let (loses_next, lost) = (loses_next.clone(), lost.clone());
@@ -43,6 +53,11 @@ impl Line {
             }
         });
         line
+    }
+
+    /// New connections lead to this server.
+    pub fn lead_to(&self, server: u16) {
+        self.target.store(server, Ordering::SeqCst);
     }
 
     /// Loses the answer to this.

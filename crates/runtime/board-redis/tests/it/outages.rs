@@ -1,4 +1,5 @@
-//! Servers that restart, forget everything, or never come back; readers that die.
+//! Servers that restart, forget everything, or never come back; readers that die. Rows of the fault corpus are named by
+//! their number.
 
 use crate::board_cases::task;
 use crate::child;
@@ -34,7 +35,7 @@ fn line(error: BoardError) -> String {
     line
 }
 
-/// Workers and a mail client go on while the server is killed twice. A claim whose answer was lost is not lost: with its
+/// E02. Workers and a mail client go on while the server is killed twice. A claim whose answer was lost is not lost: with its
 /// long lease, nobody else could do the task.
 #[test]
 fn a_restart_with_aof_loses_nothing_and_repeats_nothing() {
@@ -89,6 +90,7 @@ fn a_restart_with_aof_loses_nothing_and_repeats_nothing() {
     assert_eq!(board.lag("ann", "eve").unwrap().behind, 0);
 }
 
+/// E03.
 #[test]
 fn a_server_that_forgot_the_board_is_noticed() {
     let Some(server) = RedisServer::start(&[]) else { return };
@@ -107,6 +109,7 @@ fn a_server_that_forgot_the_board_is_noticed() {
     assert_eq!(open(&server.url(), "b").peek(&MailQuery::default()).unwrap(), []);
 }
 
+/// E02, when it never comes back: after the limit, a clear stop.
 #[test]
 fn a_server_that_is_away_is_named() {
     let Some(server) = RedisServer::start(&[]) else { return };
@@ -149,6 +152,7 @@ fn child_takes_and_waits() {
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
+/// E05.
 #[test]
 fn what_a_killed_process_had_in_hand_comes_again() {
     let Some(server) = RedisServer::start(&[]) else { return };
@@ -195,7 +199,7 @@ fn whoever_waits_is_woken() {
     wait(third, &mut || drop(other.claim(None, "w", LEASE).unwrap().unwrap()));
 }
 
-/// What another program puts into a mailbox, or takes away, does not stop the others.
+/// E09. What another program puts into a mailbox, or takes away, does not stop the others.
 #[test]
 fn a_damaged_mail_is_set_aside() {
     let Some(server) = RedisServer::start(&[]) else { return };
@@ -216,6 +220,7 @@ fn a_damaged_mail_is_set_aside() {
     assert_eq!(aside, 2);
 }
 
+/// E16 and E17. Agents with strange names are a case of the suite (`strange_names_do_not_mix`).
 #[test]
 fn boards_and_databases_of_one_server_are_separate() {
     let Some(server) = RedisServer::start(&[]) else { return };

@@ -4,7 +4,7 @@ use crate::board_cases::task;
 use crate::place::mail;
 use crate::redis_place::{open, setup};
 use crate::redis_server::RedisServer;
-use ostler_board::{Board, BoardError, Mailbox};
+use ostler_board::{Board, BoardError, Limits, Mailbox, Outcome, Refusal};
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use redis::cmd;
 use std::io::{BufRead, BufReader, Write};
@@ -47,6 +47,7 @@ fn server_that_says(answer: &'static str) -> String {
     format!("redis://127.0.0.1:{port}")
 }
 
+/// E12.
 #[test]
 fn every_answer_that_is_an_error_is_named() {
     for (answer, expected) in [
@@ -118,6 +119,61 @@ fn a_full_server_changes_nothing() {
     limit("0");
     assert_eq!(board.claim(None, "w", lease).unwrap().unwrap().fence, 1, "no half-made claim");
     board.add(&[task("b")]).unwrap();
+}
+
+/// E12, with a real server: it cannot write its snapshot, because a directory has its name.
+#[test]
+fn a_server_that_cannot_save_changes_nothing() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let mut board = open(&server.url(), "b");
+    board.add(&[task("a")]).unwrap();
+    let mut connection = server.connection();
+    let (_, folder): (String, String) =
+        cmd("CONFIG").arg("GET").arg("dir").query(&mut connection).unwrap();
+    let blocked = std::path::Path::new(&folder).join("dump.rdb");
+    std::fs::create_dir(&blocked).unwrap();
+    cmd("CONFIG").arg("SET").arg("save").arg("3600 1").exec(&mut connection).unwrap();
+    cmd("BGSAVE").exec(&mut connection).unwrap();
+    let mut save_state = |expected: &str| {
+        let mut state = || cmd("INFO").arg("persistence").query::<String>(&mut connection).unwrap();
+        while !state().contains(expected) {
+            std::thread::yield_now();
+        }
+    };
+    save_state("rdb_last_bgsave_status:err");
+    assert!(why_not(board.add(&[task("b")])).contains("(MISCONF)"));
+    assert!(why_not(board.claim(None, "w", Duration::from_secs(60))).contains("(MISCONF)"));
+    assert_eq!(board.show("a").unwrap().attempt, 0, "reading still works");
+    std::fs::remove_dir(&blocked).unwrap();
+    cmd("BGSAVE").exec(&mut server.connection()).unwrap();
+    save_state("rdb_last_bgsave_status:ok");
+    assert_eq!(board.claim(None, "w", Duration::from_secs(60)).unwrap().unwrap().fence, 1);
+}
+
+/// E08, with a small limit: what does not fit is refused by name, and the server keeps nothing of it.
+#[test]
+fn a_mailbox_that_nobody_reads_does_not_grow() {
+    const MOST: u64 = 50;
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let limits = Limits { unread: MOST, archive: 10, ..Limits::default() };
+    let address = Address::parse(&server.url(), "b").unwrap();
+    let mut board = RedisBoard::open(&address, RedisSetup { limits, ..setup() }).unwrap();
+    let send = |board: &mut RedisBoard| board.send(&mail("ann", "eve", "x"));
+    (0..MOST).for_each(|_| drop(send(&mut board).unwrap()));
+    let keys = |server: &RedisServer| cmd("DBSIZE").query::<u64>(&mut server.connection()).unwrap();
+    let before = keys(&server);
+    for _ in 0..MOST {
+        let why = send(&mut board).unwrap_err();
+        assert!(matches!(why, BoardError::Refused(Refusal::MailboxFull { unread: MOST, .. })));
+    }
+    assert_eq!(keys(&server), before);
+    // Reading makes room, and the archive keeps only the newest.
+    for _ in 0..4 * MOST {
+        let delivery = board.receive("eve", Duration::from_secs(60)).unwrap().unwrap();
+        board.settle(&delivery, &Outcome::Handled).unwrap();
+        send(&mut board).unwrap();
+    }
+    assert!(keys(&server) <= before + 20, "{before} {}", keys(&server));
 }
 
 #[test]

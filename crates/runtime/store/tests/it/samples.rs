@@ -14,6 +14,7 @@ use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::permission::{By, Decision, Mode, Verdict as Ruled};
 use ostler_core::question::{Question, Touches};
 use ostler_core::session::{AgentRecord, AgentState, Entry, FORMAT, SnapshotCost, Verdict};
+use ostler_core::teammate::{TeammatePhase, TeammateStatus};
 use ostler_core::time::Timestamp;
 use ostler_core::todo::{NewTask, Plan, Status, Update};
 use ostler_core::tool::Seen;
@@ -287,6 +288,16 @@ fn ends() -> Vec<Entry> {
             task: "look".into(),
             state: AgentState::Failed { why: "no\nanswer".into() },
         })),
+        Entry::Teammate {
+            status: Box::new(TeammateStatus {
+                name: "writer".into(),
+                phase: TeammatePhase::Waiting,
+                task: Some("port \u{1f9f9}\n\"it\"".into()),
+                with: Some("explorer".into()),
+                why: None,
+            }),
+            at: Timestamp(9),
+        },
         Entry::End {
             terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
             at: Timestamp(0),
@@ -337,6 +348,7 @@ fn kind(entry: &Entry) -> usize {
         Entry::Control(_) => 21,
         Entry::Agent(_) => 22,
         Entry::Detached { .. } => 23,
+        Entry::Teammate { .. } => 24,
     }
 }
 

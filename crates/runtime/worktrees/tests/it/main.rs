@@ -8,6 +8,7 @@ mod git_calls;
 mod include;
 mod kills;
 mod leftovers;
+#[path = "../../../exec/tests/sandbox/ordinary_user.rs"]
 mod ordinary_user;
 mod overlaps;
 mod preflight;

@@ -24,11 +24,11 @@ pub enum MailCommand {
     Peek(PeekArgs),
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct SendArgs {
     /// The text
     pub text: String,
-    /// The agent that reads it
+    /// The agent that reads it; the name alone is enough if one running team has such a teammate
     #[arg(long, value_name = "NAME")]
     pub to: String,
     /// The sender, who gets the reply

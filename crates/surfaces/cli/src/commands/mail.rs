@@ -5,9 +5,9 @@ use super::tasks::{open, say};
 use crate::args::mail::{MailArgs, MailCommand, SendArgs};
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ostler::board::{Mail, MailId, MailQuery, MailStatus, NewMail, SharedBoard};
-use ostler_profile::Environment;
+use ostler_profile::{Environment, Flags, find_places};
 use serde_json::json;
 
 /// Characters of a mail in a list.
@@ -17,7 +17,10 @@ pub fn run(environment: &Environment, args: &MailArgs) -> Result<Code> {
     let mut board = open(environment, &args.board)?;
     let json = args.board.json;
     match &args.command {
-        MailCommand::Send(args) => send(&mut *board, args, json),
+        MailCommand::Send(args) => {
+            let to = address(environment, &args.to)?;
+            send(&mut *board, &SendArgs { to, ..args.clone() }, json)
+        }
         MailCommand::List(args) => {
             let query = MailQuery {
                 from: args.from.clone(),
@@ -32,6 +35,24 @@ pub fn run(environment: &Environment, args: &MailArgs) -> Result<Code> {
             let query = MailQuery { to, limit, ..MailQuery::default() };
             show(&board.peek(&query)?, json, "No unread mail.", whole)
         }
+    }
+}
+
+/// People call a teammate by its name. If teammates of several running sessions have it, they have to say which.
+fn address(environment: &Environment, name: &str) -> Result<String> {
+    if name.contains('@') {
+        return Ok(name.to_owned());
+    }
+    let places = find_places(environment, &Flags::default())?;
+    let mut found = ostler::live_addresses(&places.ostler_home, &places.project, name)?;
+    match found.len() {
+        0 => Ok(name.to_owned()),
+        1 => Ok(found.remove(0)),
+        _ => bail!(
+            "several teammates are called \"{}\": {}; name one of them",
+            visible(name),
+            found.join(", ")
+        ),
     }
 }
 
@@ -77,7 +98,7 @@ fn head(mail: &Mail) -> String {
     format!("{}  {ago:>8}  {:<12}  {from} → {to} #{}", mail.id, mail.status.name(), mail.seq)
 }
 
-fn line(mail: &Mail) -> String {
+pub fn line(mail: &Mail) -> String {
     let text: String = visible(&mail.text).chars().take(WIDE).collect();
     format!("{}  {text}", head(mail))
 }

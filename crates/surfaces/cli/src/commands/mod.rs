@@ -2,6 +2,7 @@
 
 mod agents;
 mod answer;
+mod cluster;
 mod completions;
 mod context;
 mod conversation;
@@ -62,6 +63,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Tasks(args)) => tasks::run(&environment, &args),
         Some(Command::Worker(args)) => worker::run(init, &environment, &args),
         Some(Command::Mail(args)) => mail::run(&environment, &args),
+        Some(Command::Cluster(args)) => cluster::run(&environment, &args),
         Some(Command::Worktrees(args)) => worktrees::run(init, &environment, &args),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),

@@ -4,7 +4,7 @@
 use super::cost::dollars;
 use super::usage::thousands;
 use super::visible::visible;
-use ostler::{CallOutcome, Envelope, Event, Finished, Level, words};
+use ostler::{CallOutcome, Envelope, Event, Finished, Level, TeammatePhase, words};
 
 /// None: nothing to say.
 pub fn line(envelope: &Envelope) -> Option<String> {
@@ -20,9 +20,18 @@ pub fn line(envelope: &Envelope) -> Option<String> {
             decision: Some(decision),
             ..
         } => words::refusal(name, decision),
+        // Its turns say the rest.
+        Event::TeammateChanged(status) if is_news(status.phase) => match &status.why {
+            Some(why) => format!("{}: {}", status.words(), visible(why)),
+            None => visible(&status.words()),
+        },
         _ => return None,
     };
     Some(format!("{}: {said}", name(envelope)))
+}
+
+fn is_news(phase: TeammatePhase) -> bool {
+    matches!(phase, TeammatePhase::Waiting | TeammatePhase::Parked | TeammatePhase::Stopped)
 }
 
 /// `explorer-1`, or `general-1/explorer-1` for one that an agent started.

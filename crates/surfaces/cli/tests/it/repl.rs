@@ -7,6 +7,7 @@ mod jobs;
 mod kept_jobs;
 mod questions;
 mod stopping;
+mod team;
 mod typing;
 
 use crate::support::World;

@@ -52,7 +52,9 @@ fn details(agent: &MachineAgent, depth: usize, lines: &mut Vec<String>) {
 }
 
 fn state(agent: &MachineAgent) -> String {
+    let in_team = agent.team.as_ref().filter(|_| agent.blocked.is_none());
     let state = match agent.state {
+        _ if let Some(team) = in_team => team.phase.name(),
         AgentActivity::Working if agent.blocked.is_some() => "blocked",
         AgentActivity::Working => "working",
         AgentActivity::Idle => "idle",

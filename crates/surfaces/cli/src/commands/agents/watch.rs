@@ -1,12 +1,12 @@
 //! `ostler agents --watch`: shows the tree again whenever it has changed.
 
-use super::shown;
+use super::{Everybody, shown};
 use crate::args::agents::AgentsArgs;
 use crate::exit::Code;
 use crate::output::paint::understands_escapes;
 use crate::terminal;
 use anyhow::Result;
-use ostler::AgentsView;
+use ostler_profile::Environment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use std::io::{IsTerminal, Write};
@@ -22,14 +22,14 @@ const TOGETHER: Duration = Duration::from_millis(200);
 const MOST_FOLDERS: usize = 1_000;
 const CLEAR: &str = "\x1b[H\x1b[J";
 
-pub fn run(home: &Path, args: &AgentsArgs) -> Result<Code> {
+pub fn run(environment: &Environment, home: &Path, args: &AgentsArgs) -> Result<Code> {
     let drawn = std::io::stdout().is_terminal() && understands_escapes() && !args.json;
     let changes = Changes::new(home)?;
-    let mut last: Option<AgentsView> = None;
+    let mut last: Option<Everybody> = None;
     loop {
         // Watched before it is looked at, so that nothing falls in between.
         changes.watch();
-        let view = ostler::machine_agents(home, args.all)?;
+        let view = Everybody::now(environment, home, args.all)?;
         // Where it is drawn again in place, times go on.
         if drawn || last.as_ref() != Some(&view) {
             let text = shown(&view, args)?;

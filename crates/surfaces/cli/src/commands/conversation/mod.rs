@@ -1,6 +1,7 @@
 //! What a person does with sessions by words: begin one, change to another, and everything that begins with a slash. It
 //! draws nothing: whoever uses it shows the lines it gives.
 
+mod coworkers;
 mod slash;
 
 use crate::output::visible::visible;

@@ -2,16 +2,13 @@
 
 use super::Conversation;
 use crate::args::{Args, Command};
-use crate::commands::{self, agents, cost, jobs, local, rewind, sessions, skills, undo};
+use crate::commands::{self, cost, local, rewind, sessions, skills, undo};
 use crate::output::printer;
 use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{
-    AgentInput, AgentPath, Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt,
-    SessionChoice,
-};
+use ostler::{Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -34,6 +31,10 @@ const HELP: &str = "\
 /jobs             list the background jobs
 /jobs show ID, /jobs stop ID
                   show the end of a job's output, or stop the job
+/team             list the teammates and what they are doing
+/team stop NAME   shut a teammate down; it may finish its turn
+/tasks [STATUS]   list the tasks of the project's board
+/mail [NAME]      list mail that is not settled
 /background       move the running command or agent to the background (while the
                   agent works)
 /permissions      list the rules in effect
@@ -117,7 +118,7 @@ impl Conversation<'_> {
                 return Ok(Vec::new());
             }
             "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" | "/agents"
-            | "/jobs" => {
+            | "/jobs" | "/team" | "/tasks" | "/mail" => {
                 return self.looked_up(command, rest).map(Option::unwrap_or_default);
             }
             _ if command.starts_with('/') => {
@@ -153,6 +154,9 @@ impl Conversation<'_> {
             "/context" => local::table(&self.session.context()),
             "/agents" => self.agents(rest)?,
             "/jobs" => self.jobs(rest)?,
+            "/team" => self.team(rest)?,
+            "/tasks" => self.tasks(rest)?,
+            "/mail" => self.mail(rest)?,
             "/background" => {
                 vec!["No command or agent is running. Enter /background during a turn.".to_owned()]
             }
@@ -161,46 +165,6 @@ impl Conversation<'_> {
             "/add-dir" => self.add_directory(rest)?,
             _ => return Ok(None),
         }))
-    }
-
-    fn agents(&self, rest: &str) -> Result<Vec<String>> {
-        let (verb, rest) = split(rest);
-        let (name, text) = split(rest);
-        let names = name.split('/').filter(|name| !name.is_empty());
-        let agent = names.fold(AgentPath::default(), |path, name| path.child(name));
-        let (input, done) = match (verb, name, text) {
-            ("", ..) => return Ok(agents::table(&self.session.agents())),
-            ("stop", name, "") if !name.is_empty() => (AgentInput::Stop, "stopping"),
-            ("message", name, text) if !name.is_empty() && !text.is_empty() => {
-                (AgentInput::Message(Message::user(text)), "sending to")
-            }
-            _ => bail!("use /agents, /agents stop NAME, or /agents message NAME TEXT"),
-        };
-        self.session.send(Input::Agent { agent, input })?;
-        Ok(vec![format!("{done} {}", visible(name))])
-    }
-
-    fn jobs(&self, rest: &str) -> Result<Vec<String>> {
-        match rest.split_once(char::is_whitespace) {
-            None if rest.is_empty() => Ok(jobs::table(&self.session.jobs())),
-            Some(("stop", id)) => {
-                self.session.send(Input::StopJob(id.trim().into()))?;
-                Ok(vec![format!("stopping {}", visible(id.trim()))])
-            }
-            Some(("show", id)) => {
-                let mut found = self.session.jobs();
-                found.retain(|job| job.record.id.as_str().starts_with(id.trim()));
-                match found.as_slice() {
-                    [job] => Ok(jobs::shown(job)),
-                    [] => bail!("there is no job \"{}\"; /jobs lists them", visible(id.trim())),
-                    _ => bail!(
-                        "several jobs begin with \"{}\"; give more of the id",
-                        visible(id.trim())
-                    ),
-                }
-            }
-            _ => bail!("use /jobs, /jobs show ID, or /jobs stop ID"),
-        }
     }
 
     fn mode(&self, name: &str) -> Result<String> {
@@ -311,7 +275,7 @@ fn parsed(command: &str, rest: &str) -> Result<Args> {
     Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-fn split(line: &str) -> (&str, &str) {
+pub(super) fn split(line: &str) -> (&str, &str) {
     let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     (command, rest.trim())
 }

@@ -4,6 +4,8 @@ mod graph;
 mod svg;
 mod text;
 
+pub use text::table;
+
 use crate::args::tasks::{AddArgs, BoardArgs, ClaimArgs, ListArgs, TasksArgs, TasksCommand};
 use crate::exit::{Code, warn};
 use anyhow::Result;
