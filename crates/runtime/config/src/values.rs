@@ -79,7 +79,17 @@ pub const MAX_AGENT_DEPTH: Key = Key {
     request: "lets agents start agents {} levels deep",
 };
 
-const KEYS: [&Key; 9] = [
+/// Commands that are run in every new worktree, before one is removed, and when a worker has done a task.
+pub const WORKTREE_SETUP: Key = worktree_command("worktrees.setup");
+pub const WORKTREE_TEARDOWN: Key = worktree_command("worktrees.teardown");
+pub const WORKTREE_CHECK: Key = worktree_command("worktrees.check");
+
+/// What a project requests with it is named among the programs that it starts.
+const fn worktree_command(name: &'static str) -> Key {
+    Key { name, form: Form::Text, variable: None, request: "" }
+}
+
+const KEYS: [&Key; 12] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -89,6 +99,9 @@ const KEYS: [&Key; 9] = [
     &KEEP_JOBS,
     &MAX_AGENTS,
     &MAX_AGENT_DEPTH,
+    &WORKTREE_SETUP,
+    &WORKTREE_TEARDOWN,
+    &WORKTREE_CHECK,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +202,7 @@ impl Values {
     pub(crate) fn requests(&self) -> Vec<String> {
         let request =
             |key: &&Key| Some(key.request.replace("{}", &self.set.get(key.name)?.to_string()));
-        KEYS.iter().filter_map(request).collect()
+        KEYS.iter().filter(|key| !key.request.is_empty()).filter_map(request).collect()
     }
 }
 

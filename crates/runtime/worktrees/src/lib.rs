@@ -4,8 +4,9 @@
 //! commits its content, merges the branch and removes the tree; no model takes part in any of it.
 //!
 //! Invariants:
-//! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts, no
-//!   network; filters and merge drivers only if the user's own settings name them ([`Git`]).
+//! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts;
+//!   filters and merge drivers only if the user's own settings name them ([`Git`]).
+//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force.
 //! - **Writes go to objects and refs of ours** (`refs/heads/ostler/*`, `refs/ostler/*`), each ref by compare-and-swap.
 //!   The exception is the target of a merge, which moves by compare-and-swap, too.
 //! - **Work that exists nowhere else is never removed without a person's decision**: commits that no other branch has,
@@ -35,6 +36,7 @@ mod owner;
 mod prune;
 mod queue;
 mod registry;
+mod remote;
 mod remove;
 mod repository;
 mod status;
@@ -58,6 +60,7 @@ pub use queue::{
     QueueReport, Verdict,
 };
 pub use registry::{Stage, TreeRecord};
+pub use remote::Fetched;
 pub use repository::{Repository, StartPoint, TreeWarning};
 pub use status::{PathSample, Uncommitted};
 pub use worktrees::{

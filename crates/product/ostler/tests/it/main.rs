@@ -9,6 +9,7 @@ mod directories;
 mod dropping;
 mod inputs;
 mod instructions;
+mod isolated_agents;
 mod jobs;
 mod kept_jobs;
 mod late_tools;
@@ -217,6 +218,13 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_request_that_nobody_answers_ends_at_its_deadline
             the_lead_answers_a_teammate
             a_teammate_is_not_resumed_as_an_agent;
+        isolated_agents:
+            an_agent_works_in_a_worktree_and_finds_it_again
+            an_agent_that_changed_nothing_leaves_no_worktree
+            an_isolated_agent_has_no_more_rights_than_its_starter
+            a_repository_is_needed_and_the_reason_is_told
+            a_teammate_keeps_its_worktree
+            an_interrupted_agents_work_is_kept;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

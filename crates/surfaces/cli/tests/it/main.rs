@@ -36,6 +36,7 @@ mod memory_safety;
 mod missing_usage;
 mod needles;
 mod observers;
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
 #[path = "../../../../runtime/worktrees/tests/it/ordinary_user.rs"]
 mod ordinary_user;
 mod pdf_script;
@@ -66,5 +67,6 @@ mod webhooks;
 mod wild;
 mod worker_faults;
 mod worker_rights;
+mod worker_trees;
 mod workers;
 mod worktrees;
