@@ -128,7 +128,14 @@ impl SettingsReading<'_> {
         if value.is_null() {
             return Ok(());
         }
-        for (key, value) in value.object("worktrees")? {
+        let fields = match value.object("worktrees") {
+            Ok(fields) => fields,
+            Err(error) => {
+                self.warn(value.line(), &format!("{}, ignored", error.what));
+                return Ok(());
+            }
+        };
+        for (key, value) in fields {
             let when = match key.as_str() {
                 "setup" => "in every new worktree",
                 "teardown" => "before a worktree is removed",
@@ -155,7 +162,9 @@ impl SettingsReading<'_> {
     }
 
     fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
-        if let Some(read) = self.settings.values.read(key, value)? {
+        // A key of a part, such as `worktrees.setup`, is read only there.
+        let is_part = key.contains('.');
+        if !is_part && let Some(read) = self.settings.values.read(key, value)? {
             if let Err(why) = read {
                 self.warn(value.line(), &format!("{why}, ignored"));
             }

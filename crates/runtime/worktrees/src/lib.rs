@@ -10,7 +10,8 @@
 //! - **Writes go to objects and refs of ours** (`refs/heads/ostler/*`, `refs/ostler/*`), each ref by compare-and-swap.
 //!   The exception is the target of a merge, which moves by compare-and-swap, too.
 //! - **Work that exists nowhere else is never removed without a person's decision**: commits that no other branch has,
-//!   changes that are not committed, untracked and ignored files.
+//!   changes that are not committed, untracked and ignored files. Only ignored files go with a tree whose owner ends its
+//!   work without having changed anything.
 //! - **What a killed process leaves is recognized by its record** and finished or undone at the next start.
 //! - **A tree is not trusted**: git is told where the repository is, and a `.git` in the tree is not read.
 //! - **A checkout with changes is never touched.**
