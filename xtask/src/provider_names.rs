@@ -6,7 +6,7 @@ use crate::files::Source;
 const NAME: &str = "anthropic";
 
 /// Where the name may stand, and why.
-const MAY: [(&str, &str); 5] = [
+const MAY: [(&str, &str); 6] = [
     ("crates/runtime/models/src/protocol/anthropic_messages/", "the protocol itself"),
     ("crates/runtime/models/src/protocol/mod.rs", "the list of protocols"),
     ("crates/runtime/model-server/src/", "plays the provider: the other side of the protocol"),
@@ -14,6 +14,7 @@ const MAY: [(&str, &str); 5] = [
         "crates/runtime/config/src/project_env.rs",
         "variables of anybody that a project must not set",
     ),
+    ("crates/dev/chaos/src/real_worker.rs", "starts the program with a scripted model"),
     ("crates/runtime/exec/src/environment.rs", "variables of anybody that a command must not see"),
 ];
 

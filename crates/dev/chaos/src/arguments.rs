@@ -4,7 +4,10 @@ use crate::plan::{Plan, Planted, Store};
 use std::path::PathBuf;
 
 pub const USAGE: &str = "usage: ostler-chaos run --dir DIR [--workers N] [--tasks N] [--seed N] \
-[--redis] [--hosts N] [--planted no-fencing] [--limit SECONDS]\n       ostler-chaos check DIR";
+[--redis] [--hosts N] [--real OSTLER] [--planted no-fencing] [--limit SECONDS]\n       ostler-chaos check DIR";
+
+/// Real workers take longer for everything.
+const REAL_LEASE_MS: u64 = 5_000;
 
 /// A run, and where its files go.
 pub struct Order {
@@ -31,6 +34,7 @@ pub fn read(words: &[&str]) -> Result<Order, String> {
             "--hosts" => {
                 (plan.store, plan.hosts) = (Store::Redis, count(value()?)?.clamp(1, 100));
             }
+            "--real" => (plan.real, plan.lease_ms) = (value()?.to_owned(), REAL_LEASE_MS),
             "--redis" => plan.store = Store::Redis,
             "--planted" => {
                 value().ok().filter(|name| *name == "no-fencing").ok_or(USAGE)?;
@@ -38,6 +42,9 @@ pub fn read(words: &[&str]) -> Result<Order, String> {
             }
             _ => return Err(format!("unknown argument {word}\n{USAGE}")),
         }
+    }
+    if !plan.real.is_empty() && plan.hosts > 0 {
+        return Err(format!("--real and --hosts do not go together\n{USAGE}"));
     }
     let directory = directory.ok_or_else(|| format!("--dir is missing\n{USAGE}"))?;
     Ok(Order { plan, directory })

@@ -4,7 +4,7 @@ use crate::facts::{Fact, FactFile};
 use crate::hosts::{Hosts, clone_path};
 use crate::plan::Plan;
 use crate::random::Random;
-use crate::repository;
+use crate::{real_worker, repository};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,6 +20,7 @@ struct Member {
 }
 
 pub struct Crowd {
+    plan: Plan,
     directory: PathBuf,
     members: Vec<Member>,
     random: Random,
@@ -33,6 +34,7 @@ const MOST_FAILURES: u32 = 20;
 impl Crowd {
     pub fn start(plan: &Plan, directory: &Path, hosts: Option<&Hosts>) -> Result<Crowd, String> {
         let mut crowd = Crowd {
+            plan: plan.clone(),
             directory: directory.to_owned(),
             members: Vec::new(),
             random: Random::new(plan.seed ^ 0xc0ffee),
@@ -47,6 +49,9 @@ impl Crowd {
     }
 
     fn launch(&mut self, name: &str, host: Option<&str>) -> Result<Child, String> {
+        if !self.plan.real.is_empty() {
+            return real_worker::start(&self.plan, &self.directory, name);
+        }
         let program = std::env::current_exe().map_err(|why| why.to_string())?;
         let (mut command, clone) = match host {
             None => (Command::new(program), repository::path(&self.directory)),
@@ -132,6 +137,11 @@ impl Crowd {
 
     pub fn is_anyone_stopped(&self) -> bool {
         self.members.iter().any(|member| member.stopped_until.is_some())
+    }
+
+    /// Asks all of them to end.
+    pub fn dismiss(&self) {
+        self.members.iter().for_each(|member| signal(pid(&member.child), Signal::TERM));
     }
 
     /// Whether all have ended, after they were told to.

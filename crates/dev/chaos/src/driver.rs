@@ -9,8 +9,9 @@ use crate::hosts::{self, Hosts};
 use crate::plan::{Plan, Store};
 use crate::redis_process::RedisProcess;
 use crate::worker::{DRAIN, STOP};
-use crate::{board_access, export, merging, repository};
+use crate::{board_access, export, merging, real_worker, repository};
 use ostler_board::{BoardError, MailQuery, SharedBoard, Status, TaskAction, TaskQuery};
+use ostler_model_server::ModelServer;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -76,6 +77,8 @@ pub fn run(order: &Order) -> Result<(), String> {
         plan.remote = remote.url.clone();
         hosts::make_clones(hosts, directory, &remote.url)?;
     }
+    let model = (!plan.real.is_empty()).then(real_worker::model).transpose()?;
+    plan.model = model.as_ref().map(ModelServer::url).unwrap_or_default();
     plan.save(directory)?;
     let mut board = board_access::open(&plan, directory)?;
     for batch in plan.batches() {
@@ -131,6 +134,10 @@ fn disturb(
         }
         std::thread::sleep(LOOK);
     }
+    if !plan.real.is_empty() {
+        crowd.dismiss();
+        return end(&mut crowd, deadline);
+    }
     settle(plan, directory, board, &mut crowd, facts, deadline)
 }
 
@@ -179,6 +186,10 @@ fn settle(
         std::thread::sleep(LOOK);
     }
     mark(STOP)?;
+    end(crowd, deadline)
+}
+
+fn end(crowd: &mut Crowd, deadline: &Deadline) -> Result<(), String> {
     while !crowd.has_ended()? {
         deadline.check("the workers do not end")?;
         std::thread::sleep(LOOK);

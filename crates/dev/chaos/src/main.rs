@@ -23,6 +23,7 @@ mod hosts;
 mod merging;
 mod plan;
 mod random;
+mod real_worker;
 mod redis_process;
 mod repository;
 mod worker;

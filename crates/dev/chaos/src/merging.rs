@@ -1,5 +1,6 @@
 //! Merges the branch of each finished attempt with the merge queue of the product.
 
+use crate::real_worker::branch_of;
 use crate::{SUPERVISE, export, repository};
 use ostler_exec::{Executor, SupervisorProgram};
 use ostler_worktrees::{
@@ -18,8 +19,12 @@ pub fn run(directory: &Path) -> Result<(), String> {
     let tasks = board["tasks"].as_array().cloned().unwrap_or_default();
     let done = tasks.iter().filter(|task| task["status"] == "done");
     let branches: Vec<String> =
-        done.filter_map(|task| task["result"].as_str().map(str::to_owned)).collect();
+        done.filter_map(|task| task["result"].as_str()).map(branch).collect();
     ostler::block_on(merge(directory, &branches)).map_err(|why| why.to_string())?
+}
+
+fn branch(result: &str) -> String {
+    branch_of(result).unwrap_or(result).to_owned()
 }
 
 async fn merge(directory: &Path, branches: &[String]) -> Result<(), String> {

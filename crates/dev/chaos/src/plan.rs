@@ -41,6 +41,9 @@ pub struct Plan {
     pub address: String,
     /// Where branches are pushed to, if workers are on hosts of their own.
     pub remote: String,
+    /// The program `ostler`, if its own workers do the tasks, and the address of their model.
+    pub real: String,
+    pub model: String,
 }
 
 impl Default for Plan {
@@ -56,6 +59,8 @@ impl Default for Plan {
             limit_seconds: 900,
             address: String::new(),
             remote: String::new(),
+            real: String::new(),
+            model: String::new(),
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn create(directory: &Path) -> Result<(), String> {
     git(&repository, &["init", "-q", "-b", IDLE, "."])?;
     make_quick(&repository)?;
     import(&repository, &commit(TARGET, "first", None, "readme", "chaos\n"))?;
-    import(&repository, &commit(IDLE, "first", None, "readme", "idle\n"))?;
+    git(&repository, &["branch", IDLE, TARGET])?;
     git(&repository, &["reset", "-q", "--hard"]).map(drop)
 }
 

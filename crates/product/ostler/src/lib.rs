@@ -210,7 +210,7 @@ pub use session_agents::{AgentInfo, AgentInput};
 pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
 pub use session_overview::SessionOverview;
 pub use session_rewind::{Rewind, Undo, Undoes};
-pub use session_tree::SessionTree;
+pub use session_tree::{SessionTree, TreeSettings};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};

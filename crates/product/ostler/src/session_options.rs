@@ -2,7 +2,7 @@
 
 use crate::hooks::HookOptions;
 use crate::jobs::JobOptions;
-use crate::session_tree::SessionTree;
+use crate::session_tree::{SessionTree, TreeSettings};
 use crate::task_board::BoardOptions;
 use crate::team::TeamOptions;
 use ostler_core::agent_definition::AgentDefinition;
@@ -28,6 +28,8 @@ pub struct SessionOptions {
     pub cwd: PathBuf,
     /// A worktree of its own, which `cwd` is in: nothing else can be changed. See [`SessionTree::entered_by`].
     pub tree: Option<Arc<SessionTree>>,
+    /// For worktrees that are made for agents of the session.
+    pub worktrees: TreeSettings,
     /// Further directories it may use.
     pub add_dirs: Vec<PathBuf>,
     /// Keep the directories before a command may change them, so that it can be undone. Needs a home.
@@ -150,6 +152,7 @@ impl SessionOptions {
         SessionOptions {
             cwd: cwd.into(),
             tree: None,
+            worktrees: TreeSettings::default(),
             add_dirs: Vec::new(),
             undo: true,
             model: DEFAULT_MODEL.into(),

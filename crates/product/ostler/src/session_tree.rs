@@ -10,6 +10,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What the harness puts into worktrees and runs there. A surface passes only what the person trusts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeSettings {
+    /// Patterns of files that git does not track and a worktree needs, as in `.worktreeinclude`.
+    pub include: Option<String>,
+    /// Shell commands: in every new worktree, before one is removed, and when a worker has done a task.
+    pub setup: Option<String>,
+    pub teardown: Option<String>,
+    pub check: Option<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionTree {
     /// The checkout, and the worktree that stands for it.

@@ -6,7 +6,7 @@ use crate::sandbox::{Sandboxed, run_with};
 use crate::session_options::SessionOptions;
 use ostler_core::permission::Workspace;
 use ostler_exec::strip_terminal;
-use ostler_worktrees::{TreeRecord, Worktrees};
+use ostler_worktrees::{CommandFuture, TreeCommands, TreeRecord, Worktree, Worktrees};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -84,5 +84,28 @@ impl<'a> TreeRunner<'a> {
         environment.retain(|(name, _)| !variables.iter().any(|(own, _)| own == name));
         environment.extend(variables);
         environment
+    }
+}
+
+impl TreeRunner<'_> {
+    async fn run_command(&self, record: &TreeRecord, command: Option<&str>) -> Result<(), String> {
+        let Some(command) = command else { return Ok(()) };
+        match self.run(record, command).await {
+            Ok(None) => Ok(()),
+            Ok(Some(report)) => Err(report.split_whitespace().collect::<Vec<_>>().join(" ")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl TreeCommands for TreeRunner<'_> {
+    fn set_up<'a>(&'a self, tree: &'a Worktree) -> CommandFuture<'a> {
+        let command = self.session.worktrees.setup.as_deref();
+        Box::pin(self.run_command(tree.record(), command))
+    }
+
+    fn tear_down<'a>(&'a self, record: &'a TreeRecord) -> CommandFuture<'a> {
+        let command = self.session.worktrees.teardown.as_deref();
+        Box::pin(self.run_command(record, command))
     }
 }

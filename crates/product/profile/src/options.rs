@@ -2,11 +2,14 @@
 //! override settings.
 
 use crate::{Profile, ProfileError, prices, providers};
-use ostler::config::values::{BOARD_TOOLS, JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS};
+use ostler::config::values::{
+    BOARD_TOOLS, JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS, WORKTREE_CHECK, WORKTREE_SETUP,
+    WORKTREE_TEARDOWN,
+};
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
     AgentDefinition, Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options,
-    SessionOptions, SkillFolders,
+    SessionOptions, SkillFolders, TreeSettings,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +36,7 @@ impl Profile {
         session.board.project = Some(places.project.clone());
         session.board.place = environment.session_board()?;
         session.board.tools = loaded.values.switch(&BOARD_TOOLS).unwrap_or(false);
+        session.worktrees = self.worktrees();
         providers::choose(&mut host, &mut session, self)?;
         session.log = flags.session()?;
         session.system_prompt.clone_from(&flags.system_prompt);
@@ -67,6 +71,17 @@ impl Profile {
         session.event_log = true;
         session.keep_model = flags.model.is_none();
         Ok(Options { host, session })
+    }
+
+    /// What the harness copies into worktrees and runs there. Of a project's files only what the person accepted.
+    pub fn worktrees(&self) -> TreeSettings {
+        let command = |key| self.loaded.values.text(key).map(str::to_owned);
+        TreeSettings {
+            include: self.loaded.worktree_include.clone(),
+            setup: command(&WORKTREE_SETUP),
+            teardown: command(&WORKTREE_TEARDOWN),
+            check: command(&WORKTREE_CHECK),
+        }
     }
 
     /// Where skills are found, and which of them were accepted.

@@ -37,7 +37,7 @@ pub enum AgentIsolation {
     /// In the directory of its starter.
     #[default]
     None,
-    /// In a copy of the repository; not available yet.
+    /// In a git worktree of its own. Its changes are commits on a branch.
     Worktree,
 }
 

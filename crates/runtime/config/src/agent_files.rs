@@ -172,9 +172,10 @@ fn read(text: &str, file: &Path) -> Result<AgentDefinition, String> {
         max_turns: max_turns(&fields)?,
         isolation: match word(&fields, "isolation")?.as_deref() {
             None | Some("none") => AgentIsolation::None,
-            // Without it the agent would change files where nobody expects it to.
-            Some("worktree") => return Err("isolation: worktree is not supported yet".into()),
-            Some(other) => return Err(format!("isolation \"{other}\" is unknown; use none")),
+            Some("worktree") => AgentIsolation::Worktree,
+            Some(other) => {
+                return Err(format!("isolation \"{other}\" is unknown; use none or worktree"));
+            }
         },
     })
 }
@@ -276,7 +277,6 @@ mod tests {
             ("---\ndescription: x\npermissionMode: yolo\n---\nDo.", "permissionMode \"yolo\""),
             ("---\ndescription: x\nmaxTurns: 0\n---\nDo.", "maxTurns"),
             ("---\ndescription: x\nisolation: vm\n---\nDo.", "isolation \"vm\""),
-            ("---\ndescription: x\nisolation: worktree\n---\nDo.", "isolation: worktree is not"),
             ("---\ndescription: x\ntools: {a: b}\n---\nDo.", "tools must be"),
         ] {
             let error = parsed(text).unwrap_err();

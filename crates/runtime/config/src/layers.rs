@@ -56,6 +56,8 @@ pub struct LoadedSettings {
     pub agents: Vec<AgentDefinition>,
     /// Teammates that the person defined, and those of the project that the person accepted.
     pub team: Vec<AgentDefinition>,
+    /// The patterns of files that are copied into worktrees, if the person accepted them.
+    pub worktree_include: Option<String>,
     /// The files in which agents are defined, whether they are used or not.
     pub agent_files: Vec<AgentFile>,
     /// Allow rules of files that are not trusted: not in force.
@@ -282,6 +284,9 @@ impl SettingsLayers<'_> {
                         self.agent(&file.path, Ok(definition));
                     }
                     self.add_teammates(file.teammates()?);
+                    if let Some(patterns) = file.included()? {
+                        self.loaded.worktree_include = Some(patterns);
+                    }
                     self.add(settings, &file.path);
                 }
                 (Ok(settings), counts, false) => {

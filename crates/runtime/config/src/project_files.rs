@@ -15,7 +15,8 @@ use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
 
 /// Files of a project that speak to us, from low to high.
-const FILES: [(&str, Tier, FileForm); 7] = [
+const FILES: [(&str, Tier, FileForm); 8] = [
+    (".worktreeinclude", Tier::Project, FileForm::Include),
     (".mcp.json", Tier::Project, FileForm::Servers),
     (".ostler/permissions.yaml", Tier::Project, FileForm::Rules),
     (".ostler/team.yaml", Tier::Project, FileForm::Team),
@@ -33,6 +34,8 @@ enum FileForm {
     Skill,
     Agent,
     Team,
+    /// Which files are copied into worktrees.
+    Include,
 }
 
 pub(crate) struct ProjectFile {
@@ -149,6 +152,14 @@ impl ProjectFile {
         agent_files::parse(text, &self.path).ok()
     }
 
+    /// The patterns of files that are copied into worktrees, if it is that file.
+    pub(crate) fn included(&self) -> Result<Option<String>, ConfigError> {
+        match self.form {
+            FileForm::Include => text(&self.path, self.bytes.clone()).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Who is in the team, if the file says so.
     pub(crate) fn teammates(&self) -> Result<Vec<AgentDefinition>, ConfigError> {
         match self.form {
@@ -171,6 +182,13 @@ impl ProjectFile {
             FileForm::Team => {
                 let defines = |it: AgentDefinition| format!("defines the teammate {}", it.name);
                 let starts = self.teammates()?.into_iter().map(defines).collect();
+                Ok(Settings { starts, ..Settings::default() })
+            }
+            FileForm::Include => {
+                let patterns = self.included()?.unwrap_or_default();
+                let lines = patterns.lines().map(str::trim);
+                let named = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+                let starts = named.map(|line| format!("copies {line} into worktrees")).collect();
                 Ok(Settings { starts, ..Settings::default() })
             }
             FileForm::Rules => {

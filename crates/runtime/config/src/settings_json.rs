@@ -123,8 +123,48 @@ impl RuleList {
 }
 
 impl SettingsReading<'_> {
+    /// Commands that the harness runs in worktrees.
+    fn worktrees(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let fields = match value.object("worktrees") {
+            Ok(fields) => fields,
+            Err(error) => {
+                self.warn(value.line(), &format!("{}, ignored", error.what));
+                return Ok(());
+            }
+        };
+        for (key, value) in fields {
+            let when = match key.as_str() {
+                "setup" => "in every new worktree",
+                "teardown" => "before a worktree is removed",
+                "check" => "to check the work of workers",
+                _ => {
+                    let what = format!(
+                        "unknown key \"{key}\" in worktrees, ignored; use setup, teardown or check"
+                    );
+                    self.warn(value.line(), &what);
+                    continue;
+                }
+            };
+            match self.settings.values.read(&format!("worktrees.{key}"), value)? {
+                Some(Err(why)) => self.warn(value.line(), &format!("{why}, ignored")),
+                _ if value.is_null() => {}
+                _ => {
+                    let command = started_programs::escaped(&value.scalar().unwrap_or_default());
+                    self.settings.executable = true;
+                    self.settings.starts.push(format!("runs {when}: {command}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
-        if let Some(read) = self.settings.values.read(key, value)? {
+        // A key of a part, such as `worktrees.setup`, is read only there.
+        let is_part = key.contains('.');
+        if !is_part && let Some(read) = self.settings.values.read(key, value)? {
             if let Err(why) = read {
                 self.warn(value.line(), &format!("{why}, ignored"));
             }
@@ -134,6 +174,7 @@ impl SettingsReading<'_> {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
             "sandbox" => return self.sandbox(value),
+            "worktrees" => return self.worktrees(value),
             "budget" if value.is_null() => return Ok(()),
             "budget" => {
                 self.settings.budget = budget::parse(value)?;

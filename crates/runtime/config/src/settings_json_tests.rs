@@ -1,6 +1,6 @@
 use super::*;
 use crate::test_ground::{anchors, jsonish, texts};
-use crate::values::{AUTO_COMPACT, MODEL};
+use crate::values::{AUTO_COMPACT, MODEL, WORKTREE_CHECK, WORKTREE_SETUP, WORKTREE_TEARDOWN};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Settings, ConfigError> {
@@ -350,5 +350,31 @@ proptest! {
             prop_assert!(error.line.is_some_and(|line| (1..=lines).contains(&line)), "{error}");
             prop_assert!(!error.to_string().contains('\n'));
         }
+    }
+}
+
+/// Commands for worktrees are named among what a file starts, wherever they are; none is set without that.
+#[test]
+fn commands_for_worktrees_are_named() {
+    let settings = read(
+        r#"{"worktrees": {"setup": "npm ci", "check": "npm\ntest", "stup": "x", "teardown": 5}}"#,
+    )
+    .unwrap();
+    let values = [WORKTREE_SETUP, WORKTREE_CHECK, WORKTREE_TEARDOWN];
+    let found = values.map(|key| settings.values.text(&key).map(str::to_owned));
+    assert_eq!(found, [Some("npm ci".to_owned()), Some("npm\ntest".to_owned()), None]);
+    let named =
+        ["runs in every new worktree: npm ci", r"runs to check the work of workers: npm\ntest"];
+    assert_eq!(settings.starts, named);
+    assert!(settings.executable && settings.not_run.is_empty());
+    let said = warnings(&settings).join("\n");
+    assert!(said.contains("unknown key \"stup\" in worktrees"), "{said}");
+    assert!(said.contains("worktrees.teardown"), "{said}");
+    for text in
+        [r#"{"worktrees.setup": "evil"}"#, r#"{"worktrees": "evil"}"#, r#"{"worktrees": null}"#]
+    {
+        let settings = read(text).unwrap();
+        assert_eq!(settings.values.text(&WORKTREE_SETUP), None, "{text}");
+        assert!(settings.starts.is_empty(), "{text}");
     }
 }

@@ -66,19 +66,20 @@ fn teammate(raw: RawTeammate) -> Result<AgentDefinition, String> {
         let meant = meant.map(|meant| format!(" (did you mean \"{meant}\"?)")).unwrap_or_default();
         return Err(format!("teammate \"{name}\" has no role{meant}"));
     }
-    match isolation.as_deref() {
-        None | Some("none") => {}
-        // Without it the teammate would change files where nobody expects it to.
-        Some("worktree") => return Err("isolation: worktree is not supported yet".into()),
-        Some(other) => return Err(format!("isolation \"{other}\" is unknown; use none")),
-    }
+    let isolation = match isolation.as_deref() {
+        None | Some("none") => AgentIsolation::None,
+        Some("worktree") => AgentIsolation::Worktree,
+        Some(other) => {
+            return Err(format!("isolation \"{other}\" is unknown; use none or worktree"));
+        }
+    };
     Ok(AgentDefinition {
         name,
         description: description.unwrap_or_default(),
         prompt: role.unwrap_or_default(),
         tools,
         model: model.filter(|model| model != "inherit"),
-        isolation: AgentIsolation::None,
+        isolation,
         ..AgentDefinition::default()
     })
 }
@@ -95,7 +96,7 @@ mod tests {
     fn a_file_names_the_teammates() {
         let team = parsed(
             "teammates:\n  - name: writer\n  - name: tester\n    description: runs tests\n    role: |\n      Run the tests.\n    \
-             tools: [Read, Bash]\n    model: haiku\n",
+             tools: [Read, Bash]\n    model: haiku\n    isolation: worktree\n",
         )
         .unwrap();
         let [writer, tester] = team.as_slice() else { panic!("{team:?}") };
@@ -106,6 +107,8 @@ mod tests {
         );
         assert_eq!(tester.tools, Some(vec!["Read".to_owned(), "Bash".to_owned()]));
         assert_eq!(tester.model.as_deref(), Some("haiku"));
+        let isolation = [writer, tester].map(|teammate| teammate.isolation);
+        assert_eq!(isolation, [AgentIsolation::None, AgentIsolation::Worktree]);
     }
 
     #[test]
@@ -118,9 +121,9 @@ mod tests {
             ("teammates:\n  - name: tester\n", 2, "has no role"),
             ("teammates:\n  - name: writre\n", 2, "has no role"),
             (
-                "teammates:\n  - name: writer\n    isolation: worktree\n",
+                "teammates:\n  - name: writer\n    isolation: vm\n",
                 2,
-                "worktree is not supported yet",
+                "isolation \"vm\" is unknown; use none or worktree",
             ),
             ("teammates:\n  - name: writer\n  - name: writer\n", 3, "two teammates"),
         ] {

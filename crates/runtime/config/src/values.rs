@@ -86,7 +86,17 @@ pub const BOARD_TOOLS: Key = Key {
     request: "turns the tools for the task board {}",
 };
 
-const KEYS: [&Key; 10] = [
+/// Commands that are run in every new worktree, before one is removed, and when a worker has done a task.
+pub const WORKTREE_SETUP: Key = worktree_command("worktrees.setup");
+pub const WORKTREE_TEARDOWN: Key = worktree_command("worktrees.teardown");
+pub const WORKTREE_CHECK: Key = worktree_command("worktrees.check");
+
+/// What a project requests with it is named among the programs that it starts.
+const fn worktree_command(name: &'static str) -> Key {
+    Key { name, form: Form::Text, variable: None, request: "" }
+}
+
+const KEYS: [&Key; 13] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -97,6 +107,9 @@ const KEYS: [&Key; 10] = [
     &MAX_AGENTS,
     &MAX_AGENT_DEPTH,
     &BOARD_TOOLS,
+    &WORKTREE_SETUP,
+    &WORKTREE_TEARDOWN,
+    &WORKTREE_CHECK,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +210,7 @@ impl Values {
     pub(crate) fn requests(&self) -> Vec<String> {
         let request =
             |key: &&Key| Some(key.request.replace("{}", &self.set.get(key.name)?.to_string()));
-        KEYS.iter().filter_map(request).collect()
+        KEYS.iter().filter(|key| !key.request.is_empty()).filter_map(request).collect()
     }
 }
 

@@ -33,6 +33,27 @@ impl Worktrees {
     /// A typed refusal before anything was created, or a failure after which nothing is left.
     pub async fn create(&self, new: NewTree<'_>) -> Result<Worktree, WorktreeError> {
         let start = self.repository.start_point(&self.git).await?;
+        self.create_from(new, start).await
+    }
+
+    /// The same at another commit.
+    ///
+    /// # Errors
+    /// As for [`Worktrees::create`].
+    pub async fn create_at(
+        &self,
+        new: NewTree<'_>,
+        commit: ObjectId,
+    ) -> Result<Worktree, WorktreeError> {
+        let start = self.repository.start_point(&self.git).await?;
+        self.create_from(new, StartPoint { commit, ..start }).await
+    }
+
+    async fn create_from(
+        &self,
+        new: NewTree<'_>,
+        start: StartPoint,
+    ) -> Result<Worktree, WorktreeError> {
         let git = self.safe_git().await?;
         let (record, lock) = self.reserve(&new, &start).await?;
         let warnings = start.warnings;

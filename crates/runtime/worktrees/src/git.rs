@@ -66,6 +66,15 @@ const SETTINGS: [(&str, &str); 22] = [
     ("worktree.guessRemote", "false"),
 ];
 
+/// What keeps git from the network: variables and settings.
+const ONLINE: [&str; 5] = [
+    "GIT_ALLOW_PROTOCOL",
+    "GIT_SSH_COMMAND",
+    "core.sshCommand",
+    "credential.helper",
+    "protocol.allow",
+];
+
 /// How long calls may take and how much they may print.
 #[derive(Debug, Clone, Copy)]
 pub struct GitLimits {
@@ -99,6 +108,7 @@ pub struct Git {
     pub(crate) limits: GitLimits,
     /// For the repository that the calls are about.
     pub(crate) overrides: Vec<(String, String)>,
+    is_online: bool,
 }
 
 impl Git {
@@ -123,7 +133,17 @@ impl Git {
         let mut environment = environment;
         environment.retain(|(name, _)| PASSED.iter().any(|passed| name == passed));
         environment.extend(VARIABLES.map(|(name, value)| (name.into(), value.into())));
-        Ok(Git { executor, program, environment, limits, overrides: Vec::new() })
+        let (overrides, is_online) = (Vec::new(), false);
+        Ok(Git { executor, program, environment, limits, overrides, is_online })
+    }
+
+    /// For calls that talk to a remote of the repository, as its settings say. They still ask nobody.
+    pub(crate) fn with_network(&self) -> Git {
+        let mut git = self.clone();
+        git.is_online = true;
+        git.environment.retain(|(name, _)| !ONLINE.iter().any(|online| name == online));
+        git.environment.push(("GIT_ALLOW_PROTOCOL".into(), "file:git:http:https:ssh".into()));
+        git
     }
 
     /// # Errors
@@ -164,7 +184,11 @@ impl Git {
     }
 
     fn settings(&self) -> Vec<(OsString, OsString)> {
-        let fixed = SETTINGS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let applies = |(name, _): &&(&str, &str)| !self.is_online || !ONLINE.contains(name);
+        let fixed = SETTINGS
+            .iter()
+            .filter(applies)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let all: Vec<(String, String)> = fixed.chain(self.overrides.iter().cloned()).collect();
         let mut variables = vec![("GIT_CONFIG_COUNT".into(), all.len().to_string().into())];
         for (number, (name, value)) in all.into_iter().enumerate() {

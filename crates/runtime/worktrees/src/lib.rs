@@ -4,12 +4,14 @@
 //! commits its content, merges the branch and removes the tree; no model takes part in any of it.
 //!
 //! Invariants:
-//! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts, no
-//!   network; filters and merge drivers only if the user's own settings name them ([`Git`]).
+//! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts;
+//!   filters and merge drivers only if the user's own settings name them ([`Git`]).
+//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force.
 //! - **Writes go to objects and refs of ours** (`refs/heads/ostler/*`, `refs/ostler/*`), each ref by compare-and-swap.
 //!   The exception is the target of a merge, which moves by compare-and-swap, too.
 //! - **Work that exists nowhere else is never removed without a person's decision**: commits that no other branch has,
-//!   changes that are not committed, untracked and ignored files.
+//!   changes that are not committed, untracked and ignored files. Only ignored files go with a tree whose owner ends its
+//!   work without having changed anything.
 //! - **What a killed process leaves is recognized by its record** and finished or undone at the next start.
 //! - **A tree is not trusted**: git is told where the repository is, and a `.git` in the tree is not read.
 //! - **A checkout with changes is never touched.**
@@ -35,6 +37,7 @@ mod owner;
 mod prune;
 mod queue;
 mod registry;
+mod remote;
 mod remove;
 mod repository;
 mod status;
@@ -58,6 +61,7 @@ pub use queue::{
     QueueReport, Verdict,
 };
 pub use registry::{Stage, TreeRecord};
+pub use remote::Fetched;
 pub use repository::{Repository, StartPoint, TreeWarning};
 pub use status::{PathSample, Uncommitted};
 pub use worktrees::{

@@ -170,7 +170,8 @@ impl Worktrees {
         Ok(report)
     }
 
-    /// Ends the work in a tree: it is removed together with its branch if it contains nothing new, else it stays.
+    /// Ends the work in a tree: it is removed together with its branch if nothing was committed and no file was changed,
+    /// else it stays. Ignored files do not count: whoever made them has ended.
     ///
     /// # Errors
     /// If that cannot be recorded, or it cannot be looked at or removed.
@@ -178,15 +179,16 @@ impl Worktrees {
         &self,
         tree: Worktree,
         commands: Option<&dyn TreeCommands>,
-    ) -> Result<(), WorktreeError> {
+    ) -> Result<Vec<TreeWarning>, WorktreeError> {
         let name = tree.name().to_owned();
         self.release(tree).await?;
         let entry = self.find(&name).await?;
         let options = PruneOptions { ignored: true, dry_run: false };
-        if removable(&entry, options).is_ok() {
-            self.remove_unowned(&entry, Some(options), commands).await?.ok();
+        let base = entry.record.as_ref().map(|record| &record.base);
+        if entry.tip.as_ref() != base || removable(&entry, options).is_err() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        Ok(self.remove_unowned(&entry, Some(options), commands).await?.unwrap_or_default())
     }
 
     /// Gives up a tree and its branch, merged or not. A person decides that.

@@ -69,7 +69,7 @@ impl Evidence {
         }
         let git = |words: &[&str]| repository::git(&repository::path(directory), words);
         let target = repository::TARGET;
-        let log = git(&["log", "--format=%s", target])?;
+        let log = git(&["log", "--no-merges", "--format=%s%x1f%b%x1e", target])?;
         let files = git(&["ls-tree", "-r", "--name-only", target, "done/"])?;
         let branches =
             git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/ostler/"])?;
@@ -78,11 +78,14 @@ impl Evidence {
             driver: facts::read(directory, DRIVER)?,
             plan,
             facts,
-            tasks: board.tasks,
-            mails: board.mails,
-            merged: log.lines().filter_map(attempt_of).collect(),
+            merged: log
+                .split('\x1e')
+                .filter_map(|one| attempt_of(one.trim(), &board.tasks))
+                .collect(),
             files: lines(&files),
             branches: lines(&branches),
+            tasks: board.tasks,
+            mails: board.mails,
         })
     }
 
@@ -93,7 +96,16 @@ impl Evidence {
     }
 }
 
-fn attempt_of(subject: &str) -> Option<(String, u64)> {
-    let mut words = subject.strip_prefix("chaos ")?.split(' ');
-    Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+/// Task and fence of a commit. Workers of the product name the task and the number of the attempt.
+fn attempt_of(message: &str, tasks: &[ExportedTask]) -> Option<(String, u64)> {
+    let (subject, body) = message.split_once('\x1f').unwrap_or((message, ""));
+    if let Some(words) = subject.strip_prefix("chaos ") {
+        let (task, fence) = words.split_once(' ')?;
+        return Some((task.to_owned(), fence.parse().ok()?));
+    }
+    let field = |name: &str| body.lines().find_map(|line| line.strip_prefix(name));
+    let (id, attempt) = (field("Task: ")?, field("Attempt: ")?.parse::<usize>().ok()?);
+    let history = &tasks.iter().find(|task| task.id == id)?.history;
+    let mut claims = history.iter().filter(|event| event.event == "claimed");
+    Some((id.to_owned(), claims.nth(attempt.checked_sub(1)?)?.fence))
 }

@@ -1,6 +1,7 @@
 //! One agent at work. Whoever drives it owns it: the call that started it, or the table of jobs.
 
 use super::agent_job::{job_end, resume_hint};
+use super::agent_tree::{AgentTree, AgentWorkPlace};
 use super::relay::Relay;
 use super::roster::{AgentRun, Roster};
 use super::slots::Slot;
@@ -13,7 +14,7 @@ use ostler_core::inbox::Inbound;
 use ostler_core::job::{JobEnd, JobStatus};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Message, ResultPart};
-use ostler_core::session::AgentState;
+use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
 use ostler_engine::Journal;
@@ -36,6 +37,8 @@ pub(super) struct Child {
     spoken: Arc<SpokenText>,
     /// The session above it is being closed, or nobody has it any more.
     closing: CancellationToken,
+    /// Its own.
+    tree: Option<AgentTree>,
     /// What its answers took so far, and those of agents below it.
     answered: Usage,
     finished: Option<Box<Finished>>,
@@ -72,6 +75,8 @@ pub(crate) struct AgentReport {
     session: SessionId,
     failure: Option<(JobStatus, String)>,
     text: String,
+    /// What it changed in a worktree of its own.
+    work: Option<AgentWorkPlace>,
 }
 
 impl Child {
@@ -89,11 +94,17 @@ impl Child {
             above,
             spoken: Arc::default(),
             closing,
+            tree: None,
             answered: Usage::default(),
             finished: None,
             is_recorded: false,
             _slot: slot,
         }
+    }
+
+    pub(super) fn in_tree(mut self, tree: Option<AgentTree>) -> Self {
+        self.tree = tree;
+        self
     }
 
     pub(super) fn run(&self) -> &Arc<AgentRun> {
@@ -120,6 +131,11 @@ impl Child {
         };
         // What panicked once may do so again.
         let _ = AssertUnwindSafe(closing).catch_unwind().await;
+        let message = self.commit_message();
+        let work = match self.tree.take() {
+            Some(tree) => tree.end(message).await,
+            None => None,
+        };
         let failure = failure(&end, self.finished.as_deref());
         let state = match &failure {
             None => AgentState::Finished,
@@ -128,7 +144,14 @@ impl Child {
         self.record(state);
         let text = self.finished.as_ref().map(|end| end.text.trim().to_owned());
         let (name, session) = (self.run.record.name.clone(), self.run.record.session.clone());
-        AgentReport { name, session, failure, text: text.unwrap_or_default() }
+        AgentReport { name, session, failure, text: text.unwrap_or_default(), work }
+    }
+
+    fn commit_message(&self) -> String {
+        let AgentRecord { name, session, task, .. } = &self.run.record;
+        let title = task.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = if title.is_empty() { name.clone() } else { title };
+        format!("{title}\n\nAgent: {name}\nSession: {session}\n")
     }
 
     async fn driven(&mut self, input: FirstInput) -> AgentEnd {
@@ -198,6 +221,11 @@ impl Child {
 /// The call was dropped or interrupted.
 impl Drop for Child {
     fn drop(&mut self) {
+        // What it had done so far is kept.
+        if let (Some(tree), Ok(runtime)) = (self.tree.take(), tokio::runtime::Handle::try_current())
+        {
+            drop(runtime.spawn(tree.end(self.commit_message())));
+        }
         if !self.is_recorded {
             self.record(AgentState::Failed { why: WITH_ITS_CALL.to_owned() });
         }
@@ -240,10 +268,14 @@ fn of_turn(end: &Finished) -> Option<String> {
 impl AgentReport {
     /// Its last text, or why there is none.
     pub(crate) fn result(self) -> Result<String, String> {
-        let AgentReport { failure, text, .. } = self;
+        let AgentReport { failure, text, work, .. } = self;
+        let told = |text: String| match work {
+            Some(work) => format!("{text}\n\n{work}"),
+            None => text,
+        };
         match failure {
-            None => Ok(text),
-            Some((_, why)) => Err(why),
+            None => Ok(told(text)),
+            Some((_, why)) => Err(told(why)),
         }
     }
 
@@ -251,14 +283,21 @@ impl AgentReport {
     pub(super) fn output(self) -> ToolOutput {
         let failure = self.failure.as_ref().map(|(_, why)| why.as_str());
         let mut output = output(&self.name, failure, &self.text);
+        output.content.extend(self.work.iter().map(|work| ResultPart::text(work.to_string())));
         output.content.push(ResultPart::text(resume_hint(&self.name)));
-        output.detail = Some(json!({ "agent": self.name, "session": self.session.as_str() }));
+        let mut detail = json!({ "agent": self.name, "session": self.session.as_str() });
+        if let Some(AgentWorkPlace::Branch { branch, commit }) = &self.work {
+            (detail["branch"], detail["commit"]) = (json!(branch), json!(commit));
+        }
+        output.detail = Some(detail);
         output
     }
 
     pub(super) fn job_end(&self) -> JobEnd {
         let failure = self.failure.as_ref();
-        job_end(&self.name, failure.map(|(status, why)| (*status, why.as_str())))
+        let mut end = job_end(&self.name, failure.map(|(status, why)| (*status, why.as_str())));
+        end.notes.extend(self.work.iter().map(ToString::to_string));
+        end
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where an agent comes from, and what it has from there.
 
 use super::Subagents;
+use super::agent_tree::AgentTree;
 use super::slots::AgentSlots;
 use crate::questions::QuestionDesk;
 use crate::session::SessionShared;
@@ -57,6 +58,10 @@ impl Lineage {
 
     pub(super) fn seated(self, seat: Option<&Arc<dyn Teamwork>>) -> Self {
         Lineage { seat: seat.cloned(), ..self }
+    }
+
+    pub(super) fn in_tree(self, tree: Option<&AgentTree>) -> Self {
+        Lineage { copy: tree.map(AgentTree::copy), ..self }
     }
 
     /// For its log.

@@ -3,6 +3,7 @@
 //! them. Its events appear in the stream of the one above, and only its last text goes back.
 
 mod agent_job;
+mod agent_tree;
 mod child;
 mod child_options;
 mod kinds;
@@ -14,6 +15,7 @@ mod slots;
 mod spoken;
 
 pub(crate) use agent_job::end_of_lost_agent;
+pub(crate) use agent_tree::TeammateTree;
 pub(crate) use child::{AgentReport, FirstInput};
 pub(crate) use lineage::Lineage;
 pub(crate) use roster::{AgentRun, Roster, add as add_usage};
@@ -27,8 +29,9 @@ use crate::session_agents::AgentInput;
 use crate::session_events::SessionEvents;
 use crate::session_options::SessionOptions;
 use agent_job::AgentCall;
+use agent_tree::{AgentTree, WantedTree};
 use child::Child;
-use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{AgentPath, SessionRules};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ledger::Usage;
@@ -36,6 +39,7 @@ use ostler_core::message::Message;
 use ostler_core::ports::{AgentOrder, BoxFuture, Delegate, JobPlace, Jobs, Teamwork, ToolContext};
 use ostler_core::session::{AgentRecord, AgentState};
 use ostler_core::tool::ToolOutput;
+use ostler_worktrees::Worktrees;
 pub(crate) use refusal::AgentRefused;
 use refusal::MessageRefused;
 use relay::Relay;
@@ -56,10 +60,15 @@ pub(crate) struct Subagents {
     slots: Arc<AgentSlots>,
     definitions: Vec<AgentDefinition>,
     session: OnceLock<Weak<SessionShared>>,
+    /// The worktrees of the project; opened when the first agent needs one.
+    trees: tokio::sync::OnceCell<Arc<Worktrees>>,
     pub(crate) roster: Arc<Roster>,
     /// The agents in the background end with the session, also if it is dropped without being closed.
     closing: DropGuard,
 }
+
+/// A teammate by its definition, and what it can do with the others; none for other agents.
+type Member<'a> = Option<(&'a AgentDefinition, &'a Arc<dyn Teamwork>)>;
 
 /// An agent that is ready to work, and the call that it works for.
 struct StartedAgent {
@@ -82,6 +91,7 @@ impl Subagents {
             slots,
             definitions: options.agents.clone(),
             session: OnceLock::new(),
+            trees: tokio::sync::OnceCell::new(),
             roster: Roster::new(options.team.names()),
             closing: CancellationToken::new().drop_guard(),
         })
@@ -112,8 +122,18 @@ impl Subagents {
         let _ = tokio::time::timeout(ENDING, futures_util::future::join_all(ends)).await;
     }
 
-    fn start(&self, order: &AgentOrder, call: &CallId) -> Result<StartedAgent, AgentRefused> {
-        let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
+    fn above(&self) -> Option<Arc<SessionShared>> {
+        self.session.get().and_then(Weak::upgrade)
+    }
+
+    fn start(
+        &self,
+        order: &AgentOrder,
+        call: &CallId,
+        slot: Slot,
+        tree: Option<AgentTree>,
+    ) -> Result<StartedAgent, AgentRefused> {
+        let above = self.above().ok_or(AgentRefused::Closing)?;
         let jobs = above.parts.jobs.get().cloned();
         let place = match (order.background, &jobs) {
             (false, _) => None,
@@ -125,12 +145,11 @@ impl Subagents {
         if let Some(record) = resumed.filter(|record| self.roster.is_teammate(&record.name)) {
             return Err(AgentRefused::Teammate(record.name));
         }
-        let slot = self.slots.take(&self.path)?;
         let (session, record) = match &order.resume {
-            Some(agent) => self.resume(&above, agent, None, (order, call))?,
-            None => self.open(&above, order, call)?,
+            Some(agent) => self.resume(&above, agent, (None, tree.as_ref()), (order, call))?,
+            None => self.open(&above, order, call, tree.as_ref())?,
         };
-        let child = self.begin(&above, session, record, (call, slot))?;
+        let child = self.begin(&above, session, record, (call, slot), tree)?;
         let call = AgentCall {
             jobs,
             call: call.clone(),
@@ -148,6 +167,7 @@ impl Subagents {
         session: Session,
         record: AgentRecord,
         (call, slot): (&CallId, Slot),
+        tree: Option<AgentTree>,
     ) -> Result<Child, AgentRefused> {
         let journal = above.agent.journal.clone();
         journal.record_agent(record.clone())?;
@@ -155,7 +175,8 @@ impl Subagents {
         let run = AgentRun::new(record, &session);
         self.roster.add(run.clone());
         let end = (self.closing.token().clone(), slot);
-        Ok(Child::new(relay, session, run, (self.roster.clone(), journal), end))
+        let above = (self.roster.clone(), journal);
+        Ok(Child::new(relay, session, run, above, end).in_tree(tree))
     }
 
     /// A teammate with everything it knows, ready for a mail. `call` names the work in the log and in undo.
@@ -164,6 +185,7 @@ impl Subagents {
         (definition, seat): (&AgentDefinition, &Arc<dyn Teamwork>),
         call: &CallId,
         task: &str,
+        TeammateTree(tree): TeammateTree,
     ) -> Result<TeammateAtWork, AgentRefused> {
         let above = self.session.get().and_then(Weak::upgrade).ok_or(AgentRefused::Closing)?;
         let slot = self.slots.take(&self.path)?;
@@ -176,15 +198,16 @@ impl Subagents {
             background: false,
         };
         let member = Some((definition, seat));
+        let member = (member, tree.as_ref());
         let known = self.resume(&above, &definition.name, member, (&order, call));
         let (session, record) = match known {
             Err(AgentRefused::NoSuchAgent(_)) => {
                 let named = (definition.clone(), definition.name.clone());
-                self.open_as(&above, named, Some(seat), (&order, call))?
+                self.open_as(&above, named, (Some(seat), tree.as_ref()), (&order, call))?
             }
             known => known?,
         };
-        Ok(TeammateAtWork(self.begin(&above, session, record, (call, slot))?))
+        Ok(TeammateAtWork(self.begin(&above, session, record, (call, slot), tree)?))
     }
 
     /// The session of a teammate, if it was ever started.
@@ -232,27 +255,26 @@ impl Subagents {
         above: &Arc<SessionShared>,
         order: &AgentOrder,
         call: &CallId,
+        tree: Option<&AgentTree>,
     ) -> Result<(Session, AgentRecord), AgentRefused> {
         let known = known_tools(&above.origin.1);
         let definition = kinds::find(&order.kind, &self.definitions, &known)
             .ok_or_else(|| AgentRefused::NoSuchKind(order.kind.clone()))?;
-        if definition.isolation == AgentIsolation::Worktree {
-            return Err(AgentRefused::Worktree(definition.name));
-        }
         let name = self.roster.new_name(&definition.name, &above.agent.journal);
-        self.open_as(above, (definition, name), None, (order, call))
+        self.open_as(above, (definition, name), (None, tree), (order, call))
     }
 
     fn open_as(
         &self,
         above: &Arc<SessionShared>,
         (definition, name): (AgentDefinition, String),
-        seat: Option<&Arc<dyn Teamwork>>,
+        (seat, tree): (Option<&Arc<dyn Teamwork>>, Option<&AgentTree>),
         (order, call): (&AgentOrder, &CallId),
     ) -> Result<(Session, AgentRecord), AgentRefused> {
-        let lineage = Lineage::of(above, self, &name, call, &definition).seated(seat);
+        let lineage = Lineage::of(above, self, &name, call, &definition).seated(seat).in_tree(tree);
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let options = placed(options, tree);
         let session = assembly::child(&above.origin.0, options, lineage, None)?;
         let record = AgentRecord {
             session: session.id().clone(),
@@ -271,7 +293,7 @@ impl Subagents {
         &self,
         above: &Arc<SessionShared>,
         agent: &str,
-        member: Option<(&AgentDefinition, &Arc<dyn Teamwork>)>,
+        (member, tree): (Member<'_>, Option<&AgentTree>),
         (order, call): (&AgentOrder, &CallId),
     ) -> Result<(Session, AgentRecord), AgentRefused> {
         let unknown = || AgentRefused::NoSuchAgent(agent.to_owned());
@@ -287,9 +309,11 @@ impl Subagents {
         let definition = link.definition.filter(|_| ours).ok_or_else(unknown)?;
         let definition = member.map_or(definition, |(newer, _)| newer.clone());
         let lineage = Lineage::of(above, self, &record.name, call, &definition)
-            .seated(member.map(|(_, seat)| seat));
+            .seated(member.map(|(_, seat)| seat))
+            .in_tree(tree);
         let place = (&lineage.path, order.description.as_str());
         let options = child_options::of(above, &definition, place, order.model.as_deref());
+        let options = placed(options, tree);
         let session = assembly::child(host, options, lineage, Some(&record.session))?;
         check_price(&session)?;
         let (call, task) = (call.clone(), order.description.clone());
@@ -305,6 +329,13 @@ impl Subagents {
         all.into_iter().rev().find(|had| {
             had.name == agent || had.session.as_str() == agent || Some(&had.call) == call.as_ref()
         })
+    }
+}
+
+fn placed(options: SessionOptions, tree: Option<&AgentTree>) -> SessionOptions {
+    match tree {
+        Some(tree) => tree.entered_by(options),
+        None => options,
     }
 }
 
@@ -333,6 +364,12 @@ impl TeammateAtWork {
     }
 }
 
+/// How an agent is started.
+enum Beginning {
+    Here(Box<StartedAgent>),
+    InTree(Arc<SessionShared>, Slot, WantedTree),
+}
+
 impl StartedAgent {
     async fn run(self, prompt: String) -> ToolOutput {
         let StartedAgent { child, call, events, place } = self;
@@ -348,8 +385,29 @@ impl StartedAgent {
 
 impl Delegate for Subagents {
     fn delegate(&self, order: AgentOrder, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
-        match self.start(&order, &cx.call) {
-            Ok(started) => Box::pin(started.run(order.prompt)),
+        let slot = self.slots.take(&self.path);
+        let above = self.above().ok_or(AgentRefused::Closing);
+        let started = slot.and_then(|slot| {
+            let above = above?;
+            match self.wanted_tree(&above, &order, &cx.call) {
+                Some(wanted) => Ok(Beginning::InTree(above, slot, wanted)),
+                None => self.start(&order, &cx.call, slot, None).map(Box::new).map(Beginning::Here),
+            }
+        });
+        match started {
+            Ok(Beginning::Here(started)) => Box::pin(started.run(order.prompt)),
+            Ok(Beginning::InTree(above, slot, wanted)) => Box::pin(async move {
+                let agents = above.parts.subagents.clone();
+                let tree = agents.tree(&above, wanted).await;
+                drop(above);
+                let started =
+                    tree.and_then(|tree| agents.start(&order, &cx.call, slot, Some(tree)));
+                drop(agents);
+                match started {
+                    Ok(started) => started.run(order.prompt).await,
+                    Err(refused) => refused.output(),
+                }
+            }),
             Err(refused) => Box::pin(std::future::ready(refused.output())),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) enum AgentRefused {
     #[error("its session was kept in memory only, so it cannot go on. Start a new agent")]
     NotKept,
     #[error(
-        "\"{0}\" asks for a worktree of its own (isolation: worktree), which is not available yet. Use another kind of agent"
+        "\"{0}\" needs a worktree of its own (isolation: worktree), and an agent that works in a worktree cannot start one. Use another kind of agent"
     )]
     Worktree(String),
     #[error(

@@ -2,7 +2,7 @@
 
 use super::addresses;
 use crate::error::Error;
-use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
+use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::permission::Mode;
 use std::path::Path;
 use std::time::Duration;
@@ -36,14 +36,11 @@ impl TeamOptions {
     /// # Errors
     /// If a teammate cannot be used as it is defined.
     pub(crate) fn check(&self, home: Option<&Path>) -> Result<(), Error> {
-        for (at, AgentDefinition { name, isolation, .. }) in self.teammates.iter().enumerate() {
+        for (at, AgentDefinition { name, .. }) in self.teammates.iter().enumerate() {
             let is_double = self.teammates[..at].iter().any(|other| other.name == *name);
             let why = match addresses::objection(name) {
                 Some(why) => why,
                 None if is_double => "two teammates have this name",
-                None if *isolation == AgentIsolation::Worktree => {
-                    "isolation: worktree is not supported yet"
-                }
                 None if home.is_none() => "a team needs a state directory for its mail",
                 None => continue,
             };

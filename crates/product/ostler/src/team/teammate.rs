@@ -253,7 +253,12 @@ impl Teammate {
         let seat: Arc<dyn Teamwork> = Seat::new(&self.team, self.name());
         let call = CallId::new(call.as_str());
         let work = loop {
-            match team.subagents.start_teammate((&self.definition, &seat), &call, task) {
+            let tree = team.subagents.tree_of_teammate(&self.definition, &call).await;
+            let started = tree.and_then(|tree| {
+                let member = (&self.definition, &seat);
+                team.subagents.start_teammate(member, &call, task, tree)
+            });
+            match started {
                 Ok(work) => break work,
                 Err(AgentRefused::TooMany { .. }) => {
                     let mut stops = team.stops.subscribe();

@@ -1,5 +1,6 @@
 //! The board as workers use it: without blocking the others.
 
+use crate::error::Error;
 use ostler_board::{BoardError, Claimed, SharedBoard, Task, TaskAction};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -54,7 +55,10 @@ impl BoardDesk {
     }
 
     /// Changes whenever something on the board may have changed.
-    pub(super) fn rings(&self) -> watch::Receiver<u64> {
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub(super) fn rings(&self) -> Result<watch::Receiver<u64>, Error> {
         let bell = self.board.lock().unwrap_or_else(PoisonError::into_inner).bell();
         let (sender, receiver) = watch::channel(0);
         let listen = move || {
@@ -69,9 +73,9 @@ impl BoardDesk {
                 }
             }
         };
-        // Without the thread there is no bell; then the dispatcher looks by itself.
-        let _ = std::thread::Builder::new().name("worker-bell".into()).spawn(listen);
-        receiver
+        let thread = std::thread::Builder::new().name("worker-bell".into()).spawn(listen);
+        thread.map_err(|error| Error::Runtime(error.to_string()))?;
+        Ok(receiver)
     }
 }
 

@@ -18,15 +18,19 @@ pub use events::{TaskRef, WorkBranch, WorkerEvent};
 use crate::error::Error;
 use crate::host::Host;
 use crate::session_options::SessionOptions;
+use crate::tree_commands::TreeRunner;
 use board_desk::BoardDesk;
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use ostler_board::SharedBoard;
+use futures_util::{FutureExt, StreamExt};
+use ostler_board::{BoardError, Claimed, SharedBoard, Task};
 use ostler_core::ledger::Purse;
 use ostler_worktrees::{PruneOptions, Worktrees};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use task_run::{TaskEnd, Workshop};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +60,8 @@ pub struct WorkerOptions {
     pub once: bool,
     /// Decides whether a task is done: a shell command, run in the worktree.
     pub check: Option<String>,
+    /// The remote to which the branch of each task is pushed, and from which its base is fetched.
+    pub push: Option<String>,
     /// What each session is opened with; its `cwd` is a directory of the checkout.
     pub session: SessionOptions,
 }
@@ -89,7 +95,14 @@ pub async fn run_workers(
     stop: WorkerStop,
     tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
 ) -> Result<WorkerEnd, Error> {
-    let pruned = trees.prune(PruneOptions::default(), None).await?;
+    if let Some(remote) = &options.push {
+        trees.check_remote(remote).await?;
+    }
+    let runner = TreeRunner::new(host, &trees, &options.session);
+    let pruned = trees.prune(PruneOptions::default(), Some(&runner)).await?;
+    for warning in &pruned.warnings {
+        tell(&WorkerEvent::Notice { text: warning.to_string() });
+    }
     for name in pruned.removed {
         tell(&WorkerEvent::Notice {
             text: format!("removed worktree {name}, which had nothing new"),
@@ -101,12 +114,17 @@ pub async fn run_workers(
         desk: BoardDesk::new(board, heartbeat),
         purse: Purse::new(options.session.max_budget_usd),
         wait: host.options().retry_wait.unwrap_or(WAIT),
+        is_paused: AtomicBool::new(false),
         options,
         stop: stop.0,
         tell,
     };
-    Ok(Pool::new(&workshop).run().await)
+    let rings = workshop.desk.rings()?;
+    Ok(Pool::new(&workshop).run(rings).await)
 }
+
+/// None: there is nothing to claim.
+type FoundTask = Result<Option<(Claimed, Task)>, BoardError>;
 
 /// The workers of one process. One claims for all of them.
 struct Pool<'a> {
@@ -139,22 +157,20 @@ impl<'a> Pool<'a> {
         }
     }
 
-    async fn run(mut self) -> WorkerEnd {
-        let mut rings = self.shop.desk.rings();
+    async fn run(mut self, mut rings: watch::Receiver<u64>) -> WorkerEnd {
         let mut running = FuturesUnordered::new();
+        // A board that takes its time must not keep the others from renewing their leases.
+        let mut claiming = FuturesUnordered::new();
+        let mut is_empty = false;
         loop {
-            rings.borrow_and_update();
-            let mut is_empty = false;
-            while self.may_claim() && !is_empty {
-                match self.claim().await {
-                    Some(run) => running.push(run),
-                    None => is_empty = self.not_before.is_none(),
-                }
+            if claiming.is_empty() && !is_empty && self.may_claim() {
+                rings.borrow_and_update();
+                claiming.extend(self.free.pop().map(|worker| self.claim(worker)));
             }
             if self.shop.stop.is_cancelled() {
                 self.end.get_or_insert(WorkerEnd::Stopped);
             }
-            if running.is_empty() {
+            if running.is_empty() && claiming.is_empty() {
                 if let Some(end) = self.end {
                     return end;
                 }
@@ -168,9 +184,26 @@ impl<'a> Pool<'a> {
             }
             let pause = self.not_before;
             tokio::select! {
-                Some((worker, end)) = running.next() => self.settle(worker, end),
+                Some((worker, found)) = claiming.next() => match found {
+                    Ok(Some((claimed, task))) => {
+                        (self.has_claimed, self.is_waiting) = (true, false);
+                        running.push(self.work(worker, claimed, task));
+                    }
+                    Ok(None) => {
+                        self.free.push(worker);
+                        is_empty = true;
+                    }
+                    Err(error) => {
+                        self.free.push(worker);
+                        self.set_back(error.to_string());
+                    }
+                },
+                Some((worker, end)) = running.next() => {
+                    self.settle(worker, end);
+                    is_empty = false;
+                }
                 () = self.shop.stop.cancelled(), if self.end.is_none() => {}
-                Ok(()) = rings.changed(), if is_empty => {}
+                Ok(()) = rings.changed(), if is_empty => is_empty = false,
                 () = tokio::time::sleep_until(pause.unwrap_or_else(Instant::now)), if pause.is_some() => {
                     self.not_before = None;
                 }
@@ -180,28 +213,30 @@ impl<'a> Pool<'a> {
 
     fn may_claim(&self) -> bool {
         let is_ending = self.end.is_some() || self.shop.stop.is_cancelled();
-        !is_ending && self.not_before.is_none() && !self.free.is_empty()
+        let is_paused = self.not_before.is_some() || self.shop.is_paused.load(Ordering::Relaxed);
+        !is_ending && !is_paused && !self.free.is_empty()
     }
 
-    /// None: there is nothing to claim, or the board cannot be reached.
-    async fn claim(&mut self) -> Option<impl Future<Output = (String, TaskEnd)> + use<'a>> {
-        let worker = self.free.last()?.clone();
+    fn claim(&self, worker: String) -> impl Future<Output = (String, FoundTask)> + use<'a> {
         let shop = self.shop;
-        match shop.desk.claim(&worker, shop.options.lease).await {
-            Ok(Some((claimed, task))) => {
-                self.free.pop();
-                (self.has_claimed, self.is_waiting) = (true, false);
-                let run = async move {
-                    let end = shop.run(worker.clone(), claimed, task).await;
-                    (worker, end)
-                };
-                Some(run)
-            }
-            Ok(None) => None,
-            Err(error) => {
-                self.set_back(error.to_string());
-                None
-            }
+        async move {
+            let found = shop.desk.claim(&worker, shop.options.lease).await;
+            (worker, found)
+        }
+    }
+
+    fn work(
+        &self,
+        worker: String,
+        claimed: Claimed,
+        task: Task,
+    ) -> impl Future<Output = (String, TaskEnd)> + use<'a> {
+        let shop = self.shop;
+        async move {
+            let run = AssertUnwindSafe(shop.run(worker.clone(), claimed, task));
+            // Nobody renews the lease any more, so the task returns by itself.
+            let end = run.catch_unwind().await;
+            (worker, end.unwrap_or_else(|_| TaskEnd::Setback("internal error".into())))
         }
     }
 
@@ -214,6 +249,7 @@ impl<'a> Pool<'a> {
                 self.end.get_or_insert(WorkerEnd::OutOfMoney { reason });
             }
         }
+        self.shop.is_paused.store(false, Ordering::Relaxed);
     }
 
     fn set_back(&mut self, reason: String) {

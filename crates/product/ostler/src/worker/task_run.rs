@@ -8,10 +8,12 @@ use super::task_session::{SessionEnd, TaskSession};
 use super::task_tree::TaskTree;
 use crate::error::Error;
 use crate::host::Host;
+use crate::tree_commands::TreeRunner;
 use ostler_board::{BoardError, Claimed, Task, TaskAction};
 use ostler_core::ledger::Purse;
 use ostler_worktrees::Worktrees;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +33,9 @@ pub(super) struct Workshop {
     /// No more work is begun, and what can be interrupted is.
     pub(super) stop: CancellationToken,
     pub(super) tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
+    /// A task goes back to the board because of something that others would meet, too: they must not claim it before the
+    /// pool knows.
+    pub(super) is_paused: AtomicBool,
     /// The first wait after something outside failed; later ones double.
     pub(super) wait: Duration,
 }
@@ -91,6 +96,10 @@ impl Workshop {
         }
     }
 
+    pub(super) fn runner(&self) -> TreeRunner<'_> {
+        TreeRunner::new(&self.host, &self.trees, &self.options.session)
+    }
+
     fn say(&self, event: WorkerEvent) {
         (self.tell)(&event);
     }
@@ -139,10 +148,35 @@ impl Workshop {
             },
             (verdict, _) => verdict,
         };
-        if let Err(error) = tree.leave(self).await {
-            self.say(WorkerEvent::Notice { text: format!("{about}: {error}") });
+        let verdict = self.pushed(&tree, verdict, work.as_ref()).await;
+        let left = match tree.leave(self).await {
+            Ok(warnings) => warnings.iter().map(ToString::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        for line in left {
+            self.say(WorkerEvent::Notice { text: format!("{about}: {line}") });
         }
         (verdict, work)
+    }
+
+    /// Others can look at the branch before the task is reported as done. What an attempt left that did not come so far
+    /// is pushed, too, if that is possible.
+    async fn pushed(
+        &self,
+        tree: &TaskTree,
+        verdict: Verdict,
+        work: Option<&WorkBranch>,
+    ) -> Verdict {
+        let is_new = work.is_some_and(|work| work.commit.is_some());
+        let Some(remote) = self.options.push.as_ref().filter(|_| is_new) else { return verdict };
+        match (tree.push(self, remote).await, verdict) {
+            (Err(error), Verdict::Done { .. }) => setback(&error),
+            (Err(error), verdict) => {
+                self.say(WorkerEvent::Notice { text: error.to_string() });
+                verdict
+            }
+            (Ok(()), verdict) => verdict,
+        }
     }
 
     async fn work_in(
@@ -189,6 +223,7 @@ impl Workshop {
                 (vec![TaskAction::Fail { fence, error: told }], failed, TaskEnd::Settled)
             }
             Verdict::Back(reason, end) => {
+                self.is_paused.fetch_or(end != TaskEnd::Settled, Ordering::Relaxed);
                 let error = with_branch(&reason, work.as_ref());
                 let returned = WorkerEvent::Returned { task, work, reason };
                 (vec![TaskAction::Fail { fence, error }, TaskAction::Retry], returned, end)

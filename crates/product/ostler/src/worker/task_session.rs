@@ -49,6 +49,8 @@ impl TaskSession {
             log: SessionChoice::New,
             agent: Some("worker".into()),
             task: Some(about.title.clone()),
+            // What the board says is not what the person says.
+            memory: false,
             max_budget_usd: None,
             purse: Some(shop.purse.clone()),
             ..shop.options.session.clone()

@@ -5,10 +5,10 @@ use super::task_run::Workshop;
 use crate::error::Error;
 use crate::session_tree::SessionTree;
 use crate::system::now_ms;
-use crate::tree_commands::TreeRunner;
 use ostler_board::Task;
 use ostler_worktrees::{
-    Author, BRANCH_PREFIX, NewTree, Owner, OwnerKind, TreeEntry, TreeState, Worktree, Worktrees,
+    Author, BRANCH_PREFIX, NewTree, Owner, OwnerKind, TreeEntry, TreeState, TreeWarning, Worktree,
+    Worktrees,
 };
 use std::path::Path;
 
@@ -22,10 +22,31 @@ impl TaskTree {
     /// The name says which attempt it is, so no two machines choose the same.
     pub(super) async fn make(shop: &Workshop, about: &TaskRef) -> Result<Self, Error> {
         let owner = owner(about);
-        let earlier = earlier(&shop.trees, about, &owner).await?;
+        let mut earlier = earlier(&shop.trees, about, &owner).await?;
+        let fetched = match &shop.options.push {
+            Some(remote) => Some(shop.trees.fetch(remote, &format!("{}-", about.task)).await?),
+            None => None,
+        };
+        let base = fetched.as_ref().and_then(|fetched| fetched.base.clone());
+        for branch in fetched.map(|fetched| fetched.branches).unwrap_or_default() {
+            let is_known = |known: &String| branch.ends_with(known.as_str());
+            if !earlier.iter().any(is_known) {
+                earlier.push(branch);
+            }
+        }
         let name = format!("{}-{} {}", about.task, about.attempt, about.title);
-        let new = NewTree { name: &name, owner, include: None, commands: None, now_ms: now_ms() };
-        let tree = shop.trees.create(new).await?;
+        let runner = shop.runner();
+        let new = NewTree {
+            name: &name,
+            owner,
+            include: shop.options.session.worktrees.include.as_deref(),
+            commands: Some(&runner),
+            now_ms: now_ms(),
+        };
+        let tree = match base {
+            Some(commit) => shop.trees.create_at(new, commit).await?,
+            None => shop.trees.create(new).await?,
+        };
         Ok(TaskTree { tree, earlier })
     }
 
@@ -62,14 +83,16 @@ impl TaskTree {
         shop: &Workshop,
         command: &str,
     ) -> Result<Option<String>, Error> {
-        TreeRunner::new(&shop.host, &shop.trees, &shop.options.session)
-            .run(self.tree.record(), command)
-            .await
+        shop.runner().run(self.tree.record(), command).await
+    }
+
+    pub(super) async fn push(&self, shop: &Workshop, remote: &str) -> Result<(), Error> {
+        Ok(shop.trees.push(&self.tree, remote).await?)
     }
 
     /// Without anything new it goes, else it stays for whoever merges it.
-    pub(super) async fn leave(self, shop: &Workshop) -> Result<(), Error> {
-        Ok(shop.trees.leave(self.tree, None).await?)
+    pub(super) async fn leave(self, shop: &Workshop) -> Result<Vec<TreeWarning>, Error> {
+        Ok(shop.trees.leave(self.tree, Some(&shop.runner())).await?)
     }
 }
 

@@ -10,6 +10,7 @@ mod directories;
 mod dropping;
 mod inputs;
 mod instructions;
+mod isolated_agents;
 mod jobs;
 mod kept_jobs;
 mod late_tools;
@@ -232,6 +233,13 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_message_reaches_a_busy_teammate_before_its_next_request
             a_teammate_that_is_shut_down_finishes_its_turn
             a_teammate_that_does_not_stop_is_stopped_at_the_deadline;
+        isolated_agents:
+            an_agent_works_in_a_worktree_and_finds_it_again
+            an_agent_that_changed_nothing_leaves_no_worktree
+            an_isolated_agent_has_no_more_rights_than_its_starter
+            a_repository_is_needed_and_the_reason_is_told
+            a_teammate_keeps_its_worktree
+            an_interrupted_agents_work_is_kept;
         subagent_faults:
             ten_agents_end_with_the_interrupt
             a_huge_answer_is_cut

@@ -4,8 +4,7 @@ use crate::subagents::{all, end, plays, results};
 use crate::support::{PATIENCE, World, becomes, open, try_open, with, with_log};
 use ostler::board::{MailQuery, MailStatus, Mailbox};
 use ostler::{
-    AgentDefinition, AgentIsolation, Driver, Finished, Mode, Options, Session, SessionChoice,
-    TeamOptions,
+    AgentDefinition, Driver, Finished, Mode, Options, Session, SessionChoice, TeamOptions,
 };
 use ostler_model_server::{Recorded, Reply, status, text};
 use serde_json::json;
@@ -230,10 +229,6 @@ pub async fn a_team_that_cannot_work_is_refused() {
         ((|o| o.session.team.teammates[0].name = "lead".into()) as fn(&mut Options), "is the lead"),
         (|o| o.session.team.teammates[0].name = "general-1".into(), "for other agents"),
         (|o| o.session.team.teammates.push(teammate("writer")), "two teammates"),
-        (
-            |o| o.session.team.teammates[0].isolation = AgentIsolation::Worktree,
-            "worktree is not supported yet",
-        ),
         (|o| o.host.home = None, "needs a state directory"),
     ] {
         assert!(refused(change).contains(why), "{}", refused(change));

@@ -14,9 +14,14 @@ pub struct WorkerArgs {
     /// Run this many workers in this process
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = WORK)]
     pub count: u16,
-    /// A task is done only if this shell command succeeds in its worktree; it runs in the sandbox
+    /// A task is done only if this shell command succeeds in its worktree; it runs in the sandbox [default:
+    /// worktrees.check in settings]
     #[arg(long, value_name = "COMMAND", help_heading = WORK)]
     pub check: Option<String>,
+    /// Fetch the base of each task from this git remote, and push the task's branch to it, never with force [default:
+    /// push nothing]
+    #[arg(long, value_name = "REMOTE", help_heading = WORK)]
+    pub push: Option<String>,
     /// Exit when there is nothing left to claim
     #[arg(long, help_heading = WORK)]
     pub once: bool,

@@ -37,7 +37,8 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &WorkerArgs) ->
             count: args.count.into(),
             lease: Duration::from_secs(args.lease),
             once: args.once,
-            check: args.check.clone(),
+            check: args.check.clone().or_else(|| session.worktrees.check.clone()),
+            push: args.push.clone(),
             session,
         };
         let tell = teller(args.board.json);

@@ -122,7 +122,7 @@ fn definitions_that_cannot_be_met_are_named() {
     };
     let own = world.home().join("agents");
     std::fs::create_dir_all(&own).unwrap();
-    std::fs::write(own.join("apart.md"), definition("apart", "isolation: worktree")).unwrap();
+    std::fs::write(own.join("apart.md"), definition("apart", "isolation: vm")).unwrap();
     std::fs::write(
         own.join("loose.md"),
         definition("loose", "tools: Read, Raed, Nonsense, Bash(ls:*)"),
@@ -132,8 +132,7 @@ fn definitions_that_cannot_be_met_are_named() {
     world.file(".claude/agents/loose.md", &definition("loose", ""));
     let ran = world.run(&["-p", "go"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let apart =
-        "agents/apart.md: isolation: worktree is not supported yet; the agent is not available";
+    let apart = "agents/apart.md: isolation \"vm\" is unknown; use none or worktree; the agent is not available";
     let loose =
         "agents/loose.md: unknown tools \"Raed\" (did you mean \"Read\"?), \"Nonsense\"; ignored";
     for said in [apart, loose, "theirs.md defines the agent theirs. It is ignored until you trust"]

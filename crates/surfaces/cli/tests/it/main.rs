@@ -37,7 +37,8 @@ mod memory_safety;
 mod missing_usage;
 mod needles;
 mod observers;
-#[path = "../../../../runtime/worktrees/tests/it/ordinary_user.rs"]
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
+#[path = "../../../../runtime/exec/tests/sandbox/ordinary_user.rs"]
 mod ordinary_user;
 mod pdf_script;
 mod permissions;
@@ -67,5 +68,6 @@ mod webhooks;
 mod wild;
 mod worker_faults;
 mod worker_rights;
+mod worker_trees;
 mod workers;
 mod worktrees;

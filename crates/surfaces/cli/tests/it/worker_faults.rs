@@ -281,3 +281,38 @@ fn a_model_that_cannot_be_reached_and_a_board_that_cannot_end_a_worker() {
     let ran = world.run(&["worker", "--once", "--board", "redis://127.0.0.1:1"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
 }
+
+#[test]
+fn limits_fail_a_task_or_end_the_worker() {
+    let endless = || world(|_, answers| bash(&format!("echo {answers} > new")));
+    let world = endless();
+    let id = add(&world, &["Endless"]);
+    let ran = once(&world, &["--max-turns", "3"]);
+    assert_eq!((ran.code, &task(&world, &id)["status"]), (Some(0), &json!("failed")), "{ran:?}");
+    assert!(task(&world, &id)["error"].as_str().unwrap().contains("turn limit"), "{ran:?}");
+    // One budget for all tasks: nobody can pay for the second.
+    let world = endless();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("prices.toml"), "[scripted]\ninput = 3\noutput = 15\n")
+        .unwrap();
+    let id = add(&world, &["Costly"]);
+    let ran = once(&world, &["--max-budget-usd", "0.5", "--count", "2"]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    let back = task(&world, &id);
+    assert_eq!(back["status"], "pending", "{back}");
+    assert_eq!(events(&ran, "returned").len(), 1, "{ran:?}");
+}
+
+#[test]
+fn agents_at_work_for_a_worker_are_shown() {
+    let world = held_world();
+    add(&world, &["Take your time"]);
+    let mut child = start(&world, &[]);
+    let started = read_until(&mut child, "\"started\"");
+    wait_until_held(&world, 2);
+    let started = started.lines().find(|line| line.contains("\"started\"")).unwrap();
+    let started: Value = serde_json::from_str(started).unwrap();
+    let shown = world.run(&["agents", "--all", "--json"]);
+    assert!(shown.stdout.contains(started["session"].as_str().unwrap()), "{shown:?}");
+    stopped(child, String::new());
+}

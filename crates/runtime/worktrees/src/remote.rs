@@ -1,0 +1,79 @@
+//! The only calls of git that use the network: fetching a base and the branches of earlier attempts, and pushing one of our
+//! own branches. Never forced, and nothing but `ostler/*` is ever pushed.
+
+use crate::error::WorktreeError;
+use crate::object_id::ObjectId;
+use crate::worktrees::{BRANCH_PREFIX, Worktree, Worktrees};
+
+/// What was found on a remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The newest commit of the branch that is checked out here; none: the remote does not have it.
+    pub base: Option<ObjectId>,
+    /// Branches below `ostler/` whose names begin as asked for, as `remote/ostler/…`.
+    pub branches: Vec<String>,
+}
+
+impl Worktrees {
+    /// # Errors
+    /// If git has no remote of this name.
+    pub async fn check_remote(&self, remote: &str) -> Result<(), WorktreeError> {
+        let call = self.git.at(&self.repository.top, "list the remotes");
+        let all = call.args(["remote"]).text().await?;
+        match all.lines().any(|name| name == remote) {
+            true => Ok(()),
+            false => Err(WorktreeError::NoRemote { name: remote.to_owned() }),
+        }
+    }
+
+    /// Fetches the current branch and the branches of ours that begin so.
+    ///
+    /// # Errors
+    /// If the remote is unknown or cannot be reached.
+    pub async fn fetch(&self, remote: &str, prefix: &str) -> Result<Fetched, WorktreeError> {
+        self.check_remote(remote).await?;
+        let branch = self.current_branch().await?;
+        let network = self.git.with_network();
+        let listing = network.at(&self.repository.top, "look at the remote").slow();
+        let (base_ref, ours) =
+            (format!("refs/heads/{branch}"), format!("refs/heads/{BRANCH_PREFIX}{prefix}*"));
+        let listing = listing.args(["ls-remote", "--refs", remote, &base_ref, &ours]);
+        let listed = listing.text().await?;
+        let refs: Vec<&str> = listed.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+        if refs.is_empty() {
+            return Ok(Fetched { base: None, branches: Vec::new() });
+        }
+        let kept =
+            |name: &str| format!("refs/ostler/remotes/{remote}/{}", &name["refs/heads/".len()..]);
+        let known: Vec<&str> =
+            refs.into_iter().filter(|name| name.starts_with("refs/heads/")).collect();
+        let specs = known.iter().map(|name| format!("+{name}:{}", kept(name)));
+        let fetch = network.at(&self.repository.top, "fetch from the remote").slow();
+        let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+        let fetch = fetch.args(["--no-recurse-submodules", "--refmap=", remote]);
+        fetch.args(specs).success().await?;
+        let base = match known.contains(&base_ref.as_str()) {
+            true => ObjectId::resolve(&self.git, &self.repository.top, &kept(&base_ref)).await?,
+            false => None,
+        };
+        let mine = known.iter().filter(|name| **name != base_ref);
+        Ok(Fetched { base, branches: mine.map(|name| kept(name)).collect() })
+    }
+
+    /// Pushes the branch of a tree.
+    ///
+    /// # Errors
+    /// If the remote has something else under this name, is unknown or cannot be reached.
+    pub async fn push(&self, tree: &Worktree, remote: &str) -> Result<(), WorktreeError> {
+        self.check_remote(remote).await?;
+        let reference = tree.record().reference();
+        if !reference.starts_with(&format!("refs/heads/{BRANCH_PREFIX}")) {
+            return Err(WorktreeError::RefMoved { reference });
+        }
+        let network = self.git.with_network();
+        let call = network.at(&self.repository.top, "push the branch").slow();
+        let call = call.args(["push", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed"]);
+        let call = call.args(["--recurse-submodules=no", "--no-force", remote]);
+        call.arg(format!("{reference}:{reference}")).success().await.map(drop)
+    }
+}
