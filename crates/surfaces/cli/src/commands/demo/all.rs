@@ -123,7 +123,7 @@ impl AllStory<'_> {
             bodies.map(|body| body.matches(text).count()).max().unwrap_or_default()
         };
         so(most(all_model::WRITTEN) == 1, "the writer's report was delivered once")?;
-        so(most("</job-report>") <= 1, "the end of the job was told once")?;
+        so(most("</task-notification>") == 1, "the end of the job was told once")?;
         let asked =
             requests.iter().filter(|one| String::from_utf8_lossy(&one.body).contains(SUMMARISE));
         so(asked.count() == 2, "the summary was asked for again after the kill")
