@@ -9,6 +9,8 @@ use ostler_board_redis::{Address, RedisBoard, RedisSetup};
 use redis::cmd;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const SECRET: &str = "gehe1m";
@@ -29,14 +31,22 @@ fn opened(url: &str) -> Result<RedisBoard, BoardError> {
 
 /// A server that gives every request the same answer.
 fn server_that_says(answer: &'static str) -> String {
+    server_that_answers(move |_| answer)
+}
+
+/// A server that knows how many requests came before.
+fn server_that_answers(answer: impl Fn(u32) -> &'static str + Send + Sync + 'static) -> String {
+    let (answer, count) = (Arc::new(answer), Arc::new(AtomicU32::new(0)));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
+            let (answer, count) = (answer.clone(), count.clone());
             std::thread::spawn(move || {
                 let lines = BufReader::new(stream.try_clone().unwrap()).lines();
                 // One request begins with the number of its words.
                 for _ in lines.map_while(Result::ok).filter(|line| line.starts_with('*')) {
+                    let answer = answer(count.fetch_add(1, Ordering::SeqCst));
                     if stream.write_all(format!("{answer}\r\n").as_bytes()).is_err() {
                         break;
                     }
@@ -68,6 +78,24 @@ fn every_answer_that_is_an_error_is_named() {
         let why = why_not(opened(&server_that_says(answer)));
         assert!(why.contains(expected), "{answer}: {why}");
         assert!(!why.contains("@user_script"), "{why}");
+    }
+}
+
+/// E12: a server that will be ready soon is waited for, others are not.
+#[test]
+fn a_server_that_is_loading_is_waited_for() {
+    const BOARD: &str = "*2\r\n$1\r\ne\r\n$1\r\n1";
+    let opened_after = |refusal: &'static str| {
+        let url = server_that_answers(move |before| if before < 3 { refusal } else { BOARD });
+        let patience = Duration::from_secs(600);
+        let address = Address::parse(&url, "b").unwrap();
+        RedisBoard::open(&address, RedisSetup { patience, ..setup() })
+    };
+    for soon in ["-LOADING Redis is loading", "-BUSY Redis is busy", "-CLUSTERDOWN Hash slot"] {
+        assert!(opened_after(soon).is_ok(), "{soon}");
+    }
+    for never in ["-OOM command not allowed", "-MISCONF disk", "-NOAUTH", "-WRONGPASS invalid"] {
+        assert!(opened_after(never).is_err(), "{never}");
     }
 }
 
