@@ -9,7 +9,7 @@ use crate::names::alternates;
 use crate::object_id::ObjectId;
 use crate::owner::{Owner, ProcessMark};
 use crate::registry::{Stage, TreeRecord, VERSION};
-use crate::repository::{StartPoint, count_changes};
+use crate::repository::{StartPoint, TreeWarning, count_changes};
 use crate::worktrees::{BRANCH_PREFIX, Registration, TreeCommands, Worktree, Worktrees};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -36,7 +36,15 @@ impl Worktrees {
         self.create_from(new, start).await
     }
 
-    /// The same at another commit.
+    /// What a person should know before trees are made here, such as changes that will not be in them.
+    ///
+    /// # Errors
+    /// A typed refusal, as creating a tree would give it.
+    pub async fn preflight(&self) -> Result<Vec<TreeWarning>, WorktreeError> {
+        Ok(self.repository.start_point(&self.git).await?.warnings)
+    }
+
+    /// Creates a tree as [`Worktrees::create`] does, but at another commit.
     ///
     /// # Errors
     /// As for [`Worktrees::create`].

@@ -78,6 +78,10 @@ pub enum WorkerEnd {
     GaveUp {
         reason: String,
     },
+    /// The board does not accept a claim of this worker.
+    Refused {
+        reason: String,
+    },
     OutOfMoney {
         reason: String,
     },
@@ -97,6 +101,9 @@ pub async fn run_workers(
 ) -> Result<WorkerEnd, Error> {
     if let Some(remote) = &options.push {
         trees.check_remote(remote).await?;
+    }
+    for warning in trees.preflight().await? {
+        tell(&WorkerEvent::Notice { text: warning.to_string() });
     }
     let runner = TreeRunner::new(host, &trees, &options.session);
     let pruned = trees.prune(PruneOptions::default(), Some(&runner)).await?;
@@ -195,7 +202,7 @@ impl<'a> Pool<'a> {
                     }
                     Err(error) => {
                         self.free.push(worker);
-                        self.set_back(error.to_string());
+                        self.not_claimed(&error);
                     }
                 },
                 Some((worker, end)) = running.next() => {
@@ -250,6 +257,17 @@ impl<'a> Pool<'a> {
             }
         }
         self.shop.is_paused.store(false, Ordering::Relaxed);
+    }
+
+    fn not_claimed(&mut self, error: &BoardError) {
+        let reason = error.to_string();
+        match error {
+            // The next try would meet the same.
+            BoardError::Refused(_) | BoardError::TooNew { .. } => {
+                self.end.get_or_insert(WorkerEnd::Refused { reason });
+            }
+            BoardError::File { .. } | BoardError::Server { .. } => self.set_back(reason),
+        }
     }
 
     fn set_back(&mut self, reason: String) {

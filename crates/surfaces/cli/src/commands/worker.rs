@@ -78,6 +78,10 @@ fn code(end: WorkerEnd, caught: Option<Code>) -> Code {
             warn(&format!("stopped, because something outside keeps failing: {reason}"));
             Code::Failed
         }
+        WorkerEnd::Refused { reason } => {
+            warn(&reason);
+            Code::Failed
+        }
         WorkerEnd::OutOfMoney { reason } => {
             warn(&reason);
             Code::Limit

@@ -250,3 +250,31 @@ fn a_background_agent_is_stopped_from_another_terminal() {
     world.server.gate("hold").open();
     world.assert_never_rejected();
 }
+
+/// A file of the person's own can ask for a worktree; of a project only after trust, like every definition.
+#[test]
+fn a_definition_can_ask_for_a_worktree() {
+    let world = crate::workers::world(|request, answers| {
+        match (request.messages()[0].to_string().contains("Write the poem"), answers) {
+            (false, 0) => text("I ask.").call(
+                "Agent",
+                json!({"description": "poem", "prompt": "Write the poem", "subagent_type": "apart"}),
+            ),
+            (true, 0) => text("I write.")
+                .call("Write", json!({"file_path": "poem.txt", "content": "roses\n"})),
+            _ => text("Done."),
+        }
+    });
+    let own = world.home().join("agents");
+    std::fs::create_dir_all(&own).unwrap();
+    let definition = "---\nname: apart\ndescription: works alone\nisolation: worktree\n---\nDo it.";
+    std::fs::write(own.join("apart.md"), definition).unwrap();
+    let ran = world.go();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let list = ["branch", "--list", "ostler/*", "--format=%(refname:short)"];
+    let branch = crate::workers::git(&world, &list);
+    assert!(branch.starts_with("ostler/apart-"), "{branch}");
+    assert_eq!(crate::workers::git(&world, &["show", &format!("{branch}:poem.txt")]), "roses");
+    assert!(ran.stdout.contains(&format!("on the branch {branch}")), "{}", ran.stdout);
+    assert!(!world.project().join("poem.txt").exists());
+}

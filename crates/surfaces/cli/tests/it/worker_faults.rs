@@ -3,7 +3,7 @@
 use crate::support::{Ran, World, finish, processes_with, read_until, signal, unique_sleep, until};
 use crate::tasks::{add, object};
 use crate::workers::{bash, command, event, events, git, is_about, once, start, task, tree, world};
-use ostler_model_server::{ModelServer, Script, calls, status, text};
+use ostler_model_server::{Script, calls, status, text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::Child;
@@ -271,15 +271,33 @@ fn a_task_that_is_cancelled_while_it_runs_ends_and_keeps_its_branch() {
     assert_eq!(task(&world, &id)["status"], "cancelled");
 }
 
-/// Not a server at all.
+/// Nothing is claimed where no worktree can be made, or the board cannot be used: there is no other board to fall back to.
 #[test]
-fn a_model_that_cannot_be_reached_and_a_board_that_cannot_end_a_worker() {
+fn a_worker_that_cannot_work_says_why_and_claims_nothing() {
     let world = World::new(Script::new());
-    drop(ModelServer::start(Script::new()).unwrap());
     let ran = world.run(&["worker", "--once"]);
-    assert_eq!(ran.code, Some(1), "no repository: {ran:?}");
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "no repository: {ran:?}");
+    let world = held_world();
+    let id = add(&world, &["Waits"]);
     let ran = world.run(&["worker", "--once", "--board", "redis://127.0.0.1:1"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+    for (args, why) in [(["--lease", "0"], "a lease of 0 seconds"), (["--name", ""], "is empty")] {
+        let ran = once(&world, &args);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+        assert!(ran.stderr.contains(why), "{ran:?}");
+    }
+    git(&world, &["checkout", "-q", "--detach"]);
+    let ran = once(&world, &[]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{ran:?}");
+    assert!(ran.stderr.contains("git switch"), "the remedy: {ran:?}");
+    assert_eq!(task(&world, &id)["attempt"], 0);
+    git(&world, &["switch", "-q", "main"]);
+    world.file("file", "not committed\n");
+    world.server.gate("hold").open();
+    let ran = once(&world, &["--check", "grep -q two file"]);
+    assert_eq!((ran.code, &task(&world, &id)["status"]), (Some(0), &json!("done")), "{ran:?}");
+    let notices = events(&ran, "notice");
+    assert!(notices[0]["text"].as_str().unwrap().contains("not in the worktree"), "{ran:?}");
 }
 
 #[test]
