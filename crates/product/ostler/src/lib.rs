@@ -164,7 +164,7 @@ pub use ostler_core::ports::{
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
 pub use ostler_core::session::{AgentState, ForkPoint};
 pub use ostler_core::session_state::SessionState;
-pub use ostler_core::teammate::{TeammatePhase, TeammateStatus};
+pub use ostler_core::teammate::{PlanView, TeammatePhase, TeammateStatus};
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
 pub use ostler_core::todo::{Plan, Status, Task};

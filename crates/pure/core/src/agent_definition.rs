@@ -28,6 +28,9 @@ pub struct AgentDefinition {
     pub max_turns: Option<u32>,
     #[serde(default, skip_serializing_if = "AgentIsolation::is_none")]
     pub isolation: AgentIsolation,
+    /// A teammate changes nothing before the plan for its task is approved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_required: bool,
 }
 
 /// Where an agent works.

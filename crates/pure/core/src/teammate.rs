@@ -35,6 +35,13 @@ pub enum TeammatePhase {
     Stopped,
 }
 
+/// A plan that waits for its approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanView {
+    pub text: String,
+    pub sha256: String,
+}
+
 impl TeammatePhase {
     pub fn name(self) -> &'static str {
         match self {

@@ -229,6 +229,7 @@ const TWO: Rules = Rules {
     one_order_of_names: false,
 };
 
+/// Faults G10 and E07: agents that wait for each other, late and lost answers, in every order.
 #[test]
 fn no_team_is_ever_stuck_and_every_request_ends_once() {
     let teams = [
@@ -255,6 +256,38 @@ fn an_agent_that_answers_nothing_while_it_waits_makes_teams_stuck() {
         let Walk { states, stuck, .. } = walk(rules);
         println!("{agents} agents without the second rule: {stuck} of {states} states stuck");
         assert!(stuck > 0, "{agents}");
+    }
+}
+
+/// Fault G09. What comes in the wrong state is refused with the reason, and changes nothing.
+#[test]
+fn what_comes_in_the_wrong_state_changes_nothing() {
+    type Agent = Conduct<&'static str, u8>;
+    let ask = |id| Happening::Ask { id, to: "eve" };
+    let request = |id| Happening::Request { id, from: "bob" };
+    let idle: Agent = Conduct::new("ann");
+    let after = |steps: &[Happening<&'static str, u8>]| {
+        let mut agent = idle.clone();
+        steps.iter().for_each(|step| drop(agent.step(step.clone()).unwrap()));
+        agent
+    };
+    let waiting = after(&[ask(1), Happening::Sent { id: 1 }]);
+    let answered = after(&[ask(1), Happening::Sent { id: 1 }, Happening::Ended { id: 1 }]);
+    let cases: [(&str, &Agent, Happening<&'static str, u8>, Breach<&'static str>); 9] = [
+        ("an answer without a request", &idle, Happening::Ended { id: 1 }, Breach::NotAsked),
+        ("an answer to another one", &waiting, Happening::Ended { id: 2 }, Breach::NotAsked),
+        ("a second answer", &answered, Happening::Ended { id: 1 }, Breach::NotAsked),
+        ("sent, but never asked", &idle, Happening::Sent { id: 1 }, Breach::NotAsked),
+        ("a turn that answers nothing", &idle, Happening::TurnEnded, Breach::NotAnswering),
+        ("a second request", &waiting, ask(2), Breach::StillWaiting { on: "eve" }),
+        ("a request to itself", &idle, Happening::Ask { id: 1, to: "ann" }, Breach::AskedItself),
+        ("a request while it makes one", &after(&[ask(1)]), request(2), Breach::NotNow),
+        ("a request while it answers one", &after(&[request(1)]), request(2), Breach::NotNow),
+    ];
+    for (name, agent, happening, breach) in cases {
+        let mut tried = agent.clone();
+        assert_eq!(tried.step(happening), Err(breach), "{name}");
+        assert_eq!(tried, *agent, "{name}");
     }
 }
 

@@ -170,6 +170,7 @@ fn read(text: &str, file: &Path) -> Result<AgentDefinition, String> {
         model: word(&fields, "model")?.filter(|model| model != "inherit"),
         mode: word(&fields, "permissionMode")?.map(|text| mode(&text)).transpose()?,
         max_turns: max_turns(&fields)?,
+        plan_required: false,
         isolation: match word(&fields, "isolation")?.as_deref() {
             None | Some("none") => AgentIsolation::None,
             Some("worktree") => AgentIsolation::Worktree,
@@ -253,6 +254,7 @@ mod tests {
             model: Some("haiku".into()),
             mode: Some(Mode::Plan),
             max_turns: Some(5),
+            plan_required: false,
             isolation: AgentIsolation::None,
         };
         assert_eq!(parsed(text), Ok(expected));

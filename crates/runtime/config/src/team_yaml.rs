@@ -26,6 +26,7 @@ struct RawTeammate {
     tools: Option<Vec<String>>,
     model: Option<String>,
     isolation: Option<String>,
+    plan: Option<String>,
 }
 
 /// The teammates of a file, in its order. A role that is empty is one that ships.
@@ -54,7 +55,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<AgentDefinition>, ConfigErro
 }
 
 fn teammate(raw: RawTeammate) -> Result<AgentDefinition, String> {
-    let RawTeammate { name, description, role, tools, model, isolation } = raw;
+    let RawTeammate { name, description, role, tools, model, isolation, plan } = raw;
     if !AgentDefinition::is_name(&name) {
         return Err(format!(
             "\"{name}\" cannot be the name of a teammate; use letters, digits, - and _, at most 64"
@@ -73,6 +74,11 @@ fn teammate(raw: RawTeammate) -> Result<AgentDefinition, String> {
             return Err(format!("isolation \"{other}\" is unknown; use none or worktree"));
         }
     };
+    let plan_required = match plan.as_deref() {
+        None | Some("none") => false,
+        Some("required") => true,
+        Some(other) => return Err(format!("plan \"{other}\" is unknown; use required or none")),
+    };
     Ok(AgentDefinition {
         name,
         description: description.unwrap_or_default(),
@@ -80,6 +86,7 @@ fn teammate(raw: RawTeammate) -> Result<AgentDefinition, String> {
         tools,
         model: model.filter(|model| model != "inherit"),
         isolation,
+        plan_required,
         ..AgentDefinition::default()
     })
 }
@@ -116,6 +123,7 @@ mod tests {
         for (text, at, what) in [
             ("", 1, "it is empty"),
             ("teammates:\n  - name: writer\n    modle: x\n", 3, "modle"),
+            ("teammates:\n  - name: writer\n    plan: maybe\n", 2, "use required or none"),
             ("team: []\n", 1, "team"),
             ("teammates:\n  - name: a/b\n    role: x\n", 2, "cannot be the name"),
             ("teammates:\n  - name: tester\n", 2, "has no role"),

@@ -28,6 +28,8 @@ pub struct DelegateInput {
     task: String,
     /// Shut the teammate down instead: it may finish its turn, and gets no more tasks; `task` says why
     stop: Option<bool>,
+    /// Approve the teammate's plan instead: the sha256 of the plan that it sent; `task` says why
+    approve: Option<String>,
 }
 
 impl BuiltIn for DelegateTool {
@@ -56,6 +58,9 @@ impl BuiltIn for DelegateTool {
     }
 
     async fn run(&self, input: DelegateInput, _: ToolContext) -> ToolOutput {
+        if let Some(sha256) = input.approve {
+            return self.team.approve(input.to.trim(), sha256).await;
+        }
         if input.stop == Some(true) {
             return self.team.stop(input.to.trim());
         }

@@ -1,6 +1,7 @@
 //! Mail as the model reads it: quoted, so that what somebody wrote cannot pass for a word of ours or of a person.
 
 use super::addresses::Addresses;
+use super::plans::{hash, is_plan, is_refusal};
 use crate::system::SystemClock;
 use ostler_board::{Delivery, Mail, MailId, MailKind};
 use ostler_core::event::AgentPath;
@@ -17,6 +18,10 @@ const REQUEST: &str = include_str!("../../../../../prompts/team/request.md").tri
 const PASSING: &str = include_str!("../../../../../prompts/team/passing.md").trim_ascii();
 const ANSWER: &str = include_str!("../../../../../prompts/team/answer.md").trim_ascii();
 const OVERDUE: &str = include_str!("../../../../../prompts/team/overdue.md").trim_ascii();
+const PLANNED_TASK: &str = include_str!("../../../../../prompts/team/task-plan.md").trim_ascii();
+const PLAN_SENT: &str = include_str!("../../../../../prompts/team/plan-sent.md").trim_ascii();
+const PLAN_GO: &str = include_str!("../../../../../prompts/team/plan-approved.md").trim_ascii();
+const PLAN_BACK: &str = include_str!("../../../../../prompts/team/plan-refused.md").trim_ascii();
 const ASKED: &str = include_str!("../../../../../prompts/team/asked.md").trim_ascii();
 const REPORT: &str = include_str!("../../../../../prompts/team/report.md").trim_ascii();
 
@@ -31,13 +36,22 @@ pub(super) fn item_id(mail: &Mail) -> InboundId {
 
 /// For a teammate: a turn of its own.
 pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inbound {
+    let mail_is_verdict = delivery.mail.in_reply_to.as_ref().is_some_and(is_plan);
     let form = match delivery.mail.kind() {
         MailKind::Task => TASK,
         MailKind::Request => REQUEST,
+        MailKind::Reply if mail_is_verdict && is_refusal(&delivery.mail.text) => PLAN_BACK,
+        MailKind::Reply if mail_is_verdict => PLAN_GO,
         MailKind::Reply | MailKind::Notice => ANSWER,
         MailKind::Note => NOTE,
     };
     let body = Message::user(quoted(form, delivery, addresses));
+    item(delivery, addresses, When::AfterTurn, body)
+}
+
+/// A task for a teammate that needs an approved plan before it changes anything.
+pub(super) fn for_planner(delivery: &Delivery, addresses: &Addresses) -> Inbound {
+    let body = Message::user(quoted(PLANNED_TASK, delivery, addresses));
     item(delivery, addresses, When::AfterTurn, body)
 }
 
@@ -49,8 +63,14 @@ pub(super) fn in_passing(delivery: &Delivery, addresses: &Addresses) -> Inbound 
 
 /// For the lead: before its next request, or as the beginning of a turn.
 pub(super) fn for_lead(delivery: &Delivery, addresses: &Addresses) -> Inbound {
-    let form = if delivery.mail.kind() == MailKind::Request { ASKED } else { REPORT };
-    let body = Message::meta(quoted(form, delivery, addresses));
+    let form = match delivery.mail.kind() {
+        MailKind::Request if is_plan(&delivery.mail.id) => {
+            fill(PLAN_SENT, &[("sha256", &hash(&delivery.mail.text))])
+        }
+        MailKind::Request => ASKED.to_owned(),
+        _ => REPORT.to_owned(),
+    };
+    let body = Message::meta(quoted(&form, delivery, addresses));
     item(delivery, addresses, When::NextBoundary, body)
 }
 
@@ -129,6 +149,7 @@ mod tests {
         Delivery { mail, token: 1, age_ms: 125_000 }
     }
 
+    /// Fault E11.
     #[test]
     fn mail_cannot_end_its_quotation() {
         let addresses = Addresses::of(&SessionId::new("s"));

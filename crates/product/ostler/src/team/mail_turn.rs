@@ -2,6 +2,7 @@
 
 use super::addresses::Addresses;
 use super::letter::overdue_id;
+use super::plans::{is_plan, plan_id};
 use ostler_board::{Mail, MailId};
 use ostler_core::ids::InboundId;
 use ostler_core::inbox::Delivery;
@@ -78,12 +79,21 @@ pub(super) fn progress(
     mut requests: Vec<Mail>,
     addresses: &Addresses,
 ) -> Progress {
-    let (mut item, mut is_first) = (item.clone(), true);
+    let task = item.as_str().trim_start_matches("mail-").to_owned();
+    let (mut item, mut is_first, mut plan) = (item.clone(), true, 1);
     loop {
         let turn = of(entries, &item);
         let (from, to) = span(entries, &item);
-        let made_here = |mail: &Mail| (from..=to).contains(&mail.sent_ms);
-        let request = requests.iter().position(made_here).map(|at| requests.remove(at));
+        let made_here = |mail: &Mail| !is_plan(&mail.id) && (from..=to).contains(&mail.sent_ms);
+        // A plan is sent when its turn has ended.
+        let next_plan = plan_id(&task, plan);
+        let planned_here = |mail: &Mail| matches!(turn, MailTurn::Ended(_)) && mail.id == next_plan;
+        let made = requests.iter().position(made_here);
+        let made = made.or_else(|| {
+            plan += 1;
+            requests.iter().position(planned_here)
+        });
+        let request = made.map(|at| requests.remove(at));
         let end = request.as_ref().and_then(|request| {
             ends_of(&request.id).into_iter().find(|end| has_arrived(entries, end))
         });

@@ -3,8 +3,9 @@
 
 use super::Team;
 use super::mail_turn::OpenRequest;
+use super::plans;
 use crate::system::now_ms;
-use ostler_board::protocol::{Breach, Conduct, Duty, Happening, Phase};
+use ostler_board::protocol::{Breach, Conduct, Duty, Happening, Outgoing, Phase};
 use ostler_board::{Delivery, MailId};
 use ostler_core::event::{AgentPath, Event, Notice};
 use ostler_core::session::AgentState;
@@ -22,6 +23,8 @@ pub(super) struct TeamState {
     pub(super) open: HashSet<MailId>,
     /// Requests of teammates that the lead has not answered.
     pub(super) asked: HashMap<String, Delivery>,
+    /// Plans that nobody approved in time.
+    pub(super) expired: HashSet<MailId>,
     /// An earlier process may have left mail, and nobody has looked yet.
     pub(super) is_resuming: bool,
     /// What was said to be wrong with the board last.
@@ -85,6 +88,11 @@ impl MemberState {
             _ => outgoing.map(|request| request.to.clone()),
         };
         TeammateStatus { phase, task: self.task.clone(), with, ..idle }
+    }
+
+    /// The request that it waits for.
+    pub(super) fn request(&self) -> Option<&Outgoing<String, MailId>> {
+        self.conduct.as_ref()?.outgoing()
     }
 
     /// Mails that it has taken and not settled.
@@ -175,10 +183,19 @@ impl Team {
     /// An earlier process made this request. Its time goes on.
     pub(super) fn waits_again(&self, name: &str, request: &OpenRequest) {
         let OpenRequest { id, to, sent_ms } = request.clone();
+        let is_plan = plans::is_plan(&id);
         let _ = self.step(name, Happening::Ask { id: id.clone(), to });
         let _ = self.step(name, Happening::Sent { id });
         let gone = Duration::from_millis(now_ms().saturating_sub(sent_ms));
-        self.waits(name, self.request_deadline.saturating_sub(gone));
+        let limit = if is_plan { self.plan_deadline } else { self.request_deadline };
+        self.waits(name, limit.saturating_sub(gone));
+    }
+
+    /// It waits for an answer, or is about to.
+    pub(super) fn has_request(&self, name: &str) -> bool {
+        let state = self.state();
+        let conduct = state.members.get(name).and_then(|member| member.conduct.as_ref());
+        conduct.is_some_and(|conduct| conduct.outgoing().is_some())
     }
 
     pub(super) fn due(&self, name: &str) -> Option<Instant> {

@@ -14,6 +14,7 @@ mod letter;
 mod mail_turn;
 mod members;
 mod options;
+mod plans;
 mod post;
 mod seat;
 mod session_team;
@@ -31,8 +32,7 @@ use crate::system::new_uuid;
 use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
 use members::TeamState;
 use ostler_board::{
-    AgentChange, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
-    SharedBoard,
+    AgentChange, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail, SharedBoard,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{Event, Notice};
@@ -72,6 +72,7 @@ pub(crate) struct Team {
     /// Counts the requests to shut a teammate down.
     stops: watch::Sender<u64>,
     shutdown_deadline: Duration,
+    plan_deadline: Duration,
     is_serving: AtomicBool,
     me: Weak<Team>,
 }
@@ -106,6 +107,7 @@ impl Team {
             state: Mutex::new(TeamState::new(&options.names(), journal.teammates())),
             stops: watch::channel(0).0,
             shutdown_deadline: options.shutdown_deadline,
+            plan_deadline: options.plan_deadline,
             journal,
             is_serving: AtomicBool::new(false),
             me: me.clone(),
@@ -280,6 +282,17 @@ impl Teamwork for Team {
         })
     }
 
+    fn approve(&self, name: &str, sha256: String) -> BoxFuture<'static, ToolOutput> {
+        let (team, name) = (self.me.upgrade(), name.to_owned());
+        Box::pin(async move {
+            let Some(team) = team else { return closing() };
+            match team.approve(&name, &sha256).await {
+                Ok(text) => ToolOutput::text(format!("{text}.")),
+                Err(why) => ToolOutput::error(format!("Nothing was approved: {why}.")),
+            }
+        })
+    }
+
     fn stop(&self, name: &str) -> ToolOutput {
         match Team::stop(self, name) {
             Ok(text) => ToolOutput::text(format!("{text}.")),
@@ -302,7 +315,7 @@ impl Teamwork for Team {
             }
             let asked = team.state().asked.remove(&to);
             if let Some(request) = asked {
-                let answer = Outcome::Replied { text: message };
+                let answer = Team::answer_to(&request, message);
                 return match team.desk.settle(request, answer).await {
                     Ok(()) => ToolOutput::text(format!("{to} has your answer.")),
                     Err(why) => ToolOutput::error(format!("{to} did not get your answer: {why}.")),

@@ -18,13 +18,16 @@ pub struct TeamOptions {
     pub request_deadline: Duration,
     /// How long a teammate that is shut down may go on with its turn.
     pub shutdown_deadline: Duration,
+    /// How long a plan waits for its approval; then its task ends.
+    pub plan_deadline: Duration,
 }
 
 impl Default for TeamOptions {
     fn default() -> Self {
         let request_deadline = Duration::from_secs(600);
         let shutdown_deadline = Duration::from_secs(60);
-        TeamOptions { teammates: Vec::new(), request_deadline, shutdown_deadline }
+        let plan_deadline = Duration::from_secs(60 * 60);
+        TeamOptions { teammates: Vec::new(), request_deadline, shutdown_deadline, plan_deadline }
     }
 }
 

@@ -54,10 +54,12 @@ async fn take_in(team: &Arc<Team>, delivery: Delivery) -> Result<(), String> {
             to.events.emit(Event::Queued(queued));
         }
         // Until the lead answers it: its answer acknowledges it.
-        if delivery.mail.kind() == MailKind::Request {
+        let is_expired = to.state().expired.remove(&delivery.mail.id);
+        if delivery.mail.kind() == MailKind::Request && !is_expired {
             let from = to.addresses.name(&delivery.mail.from).to_owned();
-            to.state().asked.insert(from, delivery);
-            return Ok(());
+            let older = to.state().asked.insert(from, delivery);
+            // Its sender does not wait for that answer any more.
+            return older.map_or(Ok(()), |older| board.settle(&older, &Outcome::Handled));
         }
         to.desk.count_write();
         let settled = board.settle(&delivery, &Outcome::Handled);

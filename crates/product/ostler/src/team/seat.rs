@@ -30,6 +30,11 @@ impl Teamwork for Seat {
         Box::pin(std::future::ready(ToolOutput::error("Only the lead gives tasks.")))
     }
 
+    fn approve(&self, _: &str, _: String) -> BoxFuture<'static, ToolOutput> {
+        let only = "Only the lead and the user approve plans.";
+        Box::pin(std::future::ready(ToolOutput::error(only)))
+    }
+
     fn stop(&self, _: &str) -> ToolOutput {
         ToolOutput::error("Only the lead ends teammates.")
     }

@@ -4,7 +4,7 @@ use super::{Team, mails};
 use crate::session::Session;
 use crate::task_board::BoardDesk;
 use ostler_board::{BoardError, MailQuery, SharedBoard};
-use ostler_core::teammate::TeammateStatus;
+use ostler_core::teammate::{PlanView, TeammateStatus};
 use std::sync::Arc;
 
 impl Session {
@@ -40,6 +40,20 @@ impl Session {
     /// In words, if there is nothing to stop.
     pub fn stop_teammate(&self, name: &str) -> Result<String, String> {
         self.team().ok_or_else(|| "this session has no team".to_owned())?.stop(name)
+    }
+
+    /// The plan that a teammate waits to carry out.
+    pub fn teammate_plan(&self, name: &str) -> Option<PlanView> {
+        self.team()?.open_plan(name)
+    }
+
+    /// Approves the plan of a teammate that has this sha256, or begins with at least 8 digits of it.
+    ///
+    /// # Errors
+    /// In words, if there is no such plan.
+    pub fn approve_plan(&self, name: &str, sha256: &str) -> Result<String, String> {
+        let team = self.team().ok_or_else(|| "this session has no team".to_owned())?;
+        team.approve_now(name, sha256)
     }
 
     /// Uses the board of the session, which is that of its project unless its options say otherwise. It blocks.

@@ -2,14 +2,16 @@
 //! protocol (`ostler_board::protocol`) makes of each step decides whether a text is a reply or has to wait.
 
 use super::Team;
-use super::letter::{for_teammate, item_id, label, overdue};
+use super::letter::{for_planner, for_teammate, item_id, label, overdue};
 use super::mail_turn::{self, Progress};
+use super::plans::is_plan;
 use super::seat::Seat;
 use crate::subagents::{AgentRefused, FirstInput};
 use ostler_board::protocol::{Duty, Happening};
 use ostler_board::{Delivery, MailId, MailKind, Outcome};
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::{CallId, InboundId};
+use ostler_core::permission::Mode;
 use ostler_core::ports::Teamwork;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -22,10 +24,12 @@ pub(super) const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) struct Teammate {
     pub(super) team: Weak<Team>,
-    definition: AgentDefinition,
+    pub(super) definition: AgentDefinition,
     closing: CancellationToken,
     /// A task whose report waits for the end of a request.
-    held: Option<Delivery>,
+    pub(super) held: Option<Delivery>,
+    /// The task that the next turn is for.
+    pub(super) task: Option<MailId>,
     /// Mail that it took during a turn and that is not for that turn.
     pub(super) waiting: VecDeque<Delivery>,
     pub(super) news: watch::Receiver<u64>,
@@ -47,7 +51,8 @@ impl Teammate {
         definition: AgentDefinition,
         (news, closing): (watch::Receiver<u64>, CancellationToken),
     ) -> Self {
-        Teammate { team, definition, closing, held: None, waiting: VecDeque::new(), news }
+        let (held, task, waiting) = (None, None, VecDeque::new());
+        Teammate { team, definition, closing, held, task, waiting, news }
     }
 
     /// Until the session ends. Nothing here keeps the session alive while the teammate waits or works.
@@ -109,6 +114,7 @@ impl Teammate {
 
     async fn take(&mut self, team: Arc<Team>, next: Next) {
         match next {
+            Next::Overdue(request) if is_plan(&request) => self.plan_expired(&team, &request).await,
             Next::Overdue(request) => {
                 let item = overdue(&request, team.request_deadline);
                 let input = FirstInput::Item(Box::new(item));
@@ -134,12 +140,17 @@ impl Teammate {
             return self.settle(&team, delivery, Outcome::Replied { text }).await;
         }
         team.begins(self.name(), label(&delivery.mail.text));
+        let is_task = delivery.mail.kind() == MailKind::Task;
+        self.task = is_task.then(|| delivery.mail.id.clone());
         let (id, from) =
             (delivery.mail.id.clone(), team.addresses.name(&delivery.mail.from).to_owned());
         // Mails are taken one by one, so nothing speaks against it.
         let _ = team.step(self.name(), Happening::Request { id, from });
         let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
         let input = match self.progress(&team, &delivery).await {
+            Progress::NotBegun if is_task && self.definition.plan_required => {
+                FirstInput::Item(Box::new(for_planner(&delivery, &team.addresses)))
+            }
             Progress::NotBegun => {
                 FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses)))
             }
@@ -170,6 +181,9 @@ impl Teammate {
         delivery: Delivery,
         result: Result<String, String>,
     ) {
+        if let Ok(text) = &result {
+            self.submits_plan(team, &delivery, text).await;
+        }
         if let Ok(Duty::Nothing) = team.step(self.name(), Happening::TurnEnded) {
             team.rests(self.name());
             self.held = Some(delivery);
@@ -193,6 +207,8 @@ impl Teammate {
     ) {
         let duty = team.step(self.name(), Happening::Ended { id: request.clone() });
         let call = InboundId::new(format!("mail-{request}"));
+        let is_for_task = matches!(duty, Ok(Duty::Complete { .. }));
+        self.task = self.held.as_ref().filter(|_| is_for_task).map(|task| task.mail.id.clone());
         // A process that died in between has read it: then the task that it belongs to goes on by itself.
         let is_known = match &mail {
             Some(delivery) if duty.is_err() => self.has_read(&team, delivery).await,
@@ -220,6 +236,7 @@ impl Teammate {
 
     /// Something to know. Nobody waits for an answer.
     async fn read(&mut self, team: Arc<Team>, delivery: Delivery) {
+        self.task = None;
         let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
         let input = match self.progress(&team, &delivery).await {
             _ if team.parked(self.name()).is_some() => None,
@@ -252,10 +269,13 @@ impl Teammate {
         team.begins(self.name(), task.to_owned());
         let seat: Arc<dyn Teamwork> = Seat::new(&self.team, self.name());
         let call = CallId::new(call.as_str());
+        let mode =
+            if self.may_change(&team).await { self.definition.mode } else { Some(Mode::Plan) };
+        let definition = AgentDefinition { mode, ..self.definition.clone() };
         let work = loop {
-            let tree = team.subagents.tree_of_teammate(&self.definition, &call).await;
+            let tree = team.subagents.tree_of_teammate(&definition, &call).await;
             let started = tree.and_then(|tree| {
-                let member = (&self.definition, &seat);
+                let member = (&definition, &seat);
                 team.subagents.start_teammate(member, &call, task, tree)
             });
             match started {

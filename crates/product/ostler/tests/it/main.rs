@@ -232,7 +232,10 @@ fn all() -> impl IntoIterator<Item = Named> {
             every_transition_is_an_event_and_an_entry
             a_message_reaches_a_busy_teammate_before_its_next_request
             a_teammate_that_is_shut_down_finishes_its_turn
-            a_teammate_that_does_not_stop_is_stopped_at_the_deadline;
+            a_teammate_that_does_not_stop_is_stopped_at_the_deadline
+            a_plan_is_approved_by_its_hash_and_by_nothing_else
+            a_person_approves_a_plan_and_a_stranger_does_not
+            a_plan_that_nobody_approves_ends_its_task;
         isolated_agents:
             an_agent_works_in_a_worktree_and_finds_it_again
             an_agent_that_changed_nothing_leaves_no_worktree

@@ -260,7 +260,7 @@ pub async fn a_message_reaches_a_running_agent() {
     world.assert_never_rejected();
 }
 
-/// Whoever only starts more agents is held by the number, the depth and the money.
+/// Whoever only starts more agents is held by the number, the depth and the money (fault G12).
 pub async fn a_planner_that_always_starts_more_ends() {
     let more = |_: &_| paid((0..3).fold(text("More."), |it, _| agent(it, "general", "more")));
     let world = World::new(Script::new().by(more).forever());

@@ -212,7 +212,7 @@ pub async fn an_empty_purse_is_an_error() {
     assert_eq!(end(&seen).terminal, Terminal::MaxBudget);
 }
 
-/// Eight at once, however deep; the ninth is refused and the others go on.
+/// Eight at once, however deep; the ninth is refused and the others go on (fault G12).
 pub async fn the_ninth_at_once_is_refused() {
     let start = (0..9).fold(text("I ask nine."), |answer, _| agent(answer, "general", "task-a"));
     let world = World::new(plays([

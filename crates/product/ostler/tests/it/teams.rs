@@ -341,7 +341,7 @@ fn asked(answer: Reply, to: &str, message: &str) -> Reply {
     answer.call("SendMessage", json!({ "to": to, "message": message, "request": true }))
 }
 
-/// Each waits for the other, and still answers.
+/// Each waits for the other, and still answers (fault G10).
 pub async fn two_teammates_ask_each_other_at_the_same_moment() {
     let both =
         delegated(delegated(text("Go."), "writer", "alpha: write"), "explorer", "beta: look");
@@ -387,7 +387,8 @@ pub async fn two_teammates_ask_each_other_at_the_same_moment() {
     world.assert_never_rejected();
 }
 
-/// One request at a time, and none waits for ever. An answer that comes late is still read.
+/// One request at a time, and none waits for ever. An answer that comes late is still read, as what it is (faults E07, G09
+/// and G10).
 pub async fn a_request_that_nobody_answers_ends_at_its_deadline() {
     let world = World::new(plays([
         (

@@ -1,5 +1,5 @@
 //! A process that dies at any write while a teammate gets a task, works on it and reports: of the session's log, of the
-//! teammate's log or of the board. After a resume each task has been done once and reported once.
+//! teammate's log or of the board. After a resume each task has been done once and reported once (faults E04 and E05).
 
 use crate::case_process::{CaseProcess, Part, case, facts, facts_of, log_file};
 use futures_util::StreamExt;
@@ -25,13 +25,15 @@ pub enum TeamWork {
     Command,
     /// It asks another teammate.
     Request,
+    /// It runs a command, and the lead sends it a message meanwhile.
+    Message,
 }
 
 impl TeamWork {
     fn call(self) -> Reply {
         let question = json!({ "to": "explorer", "message": "beta: how many?", "request": true });
         match self {
-            TeamWork::Command => calls([("Bash", json!({ "command": WORK }))]),
+            TeamWork::Command | TeamWork::Message => calls([("Bash", json!({ "command": WORK }))]),
             TeamWork::Request => calls([("SendMessage", question)]),
         }
     }
@@ -51,6 +53,11 @@ fn next(request: &Recorded, work: TeamWork) -> Reply {
     }
     if first.contains("beta") {
         return text("seven");
+    }
+    let note = json!({ "to": "writer", "message": "gamma: use the new names" });
+    if work == TeamWork::Message && messages.contains("Delegated to") && !messages.contains("gamma")
+    {
+        return calls([("SendMessage", note)]);
     }
     match messages.contains("\"Delegate\"") || messages.contains("the last") {
         true => text("noted"),
@@ -105,6 +112,11 @@ pub fn died_at_any_write_of_a_request(_: usize) {
     die_at_any_write(TeamWork::Request);
 }
 
+/// A message to a busy teammate reaches it once: in its turn, in the next one, or in one of its own.
+pub fn died_at_any_write_of_a_message(_: usize) {
+    die_at_any_write(TeamWork::Message);
+}
+
 fn die_at_any_write(work: TeamWork) {
     let (mut tried, mut tasks, mut open) = (0, 0, 0);
     for write in 1.. {
@@ -150,6 +162,8 @@ fn resumed(server: &ModelServer, inside: &CaseProcess) -> usize {
     }
     ostler::block_on(go_on(inside)).unwrap();
     let (mail, lead) = (mail(inside), facts(inside));
+    let (notes, mail): (Vec<Mail>, Vec<Mail>) =
+        mail.into_iter().partition(|mail| mail.kind() == MailKind::Note);
     assert!(mail.iter().all(|mail| mail.status == MailStatus::Acknowledged), "{mail:?}");
     let has_asked = mail.iter().any(|mail| mail.kind() == MailKind::Request);
     let replies_to =
@@ -173,6 +187,15 @@ fn resumed(server: &ModelServer, inside: &CaseProcess) -> usize {
         let teammate = facts_of(inside, writer);
         let item = format!("mail-{}", task.id);
         assert_eq!(count(&teammate, |fact| admits(fact, &item)), 1, "one turn");
+        for note in &notes {
+            let item = format!("mail-{}", note.id);
+            let has_arrived = |fact: &Value| fact["fact"] == "inbound" && fact["id"] == *item;
+            let arrived = count(&teammate, has_arrived);
+            // Nobody waits until an idle teammate has read it.
+            let expected = usize::from(note.status == MailStatus::Acknowledged);
+            assert!(arrived == expected || arrived == 1, "{note:?} arrived {arrived} times");
+            assert!(count(&teammate, |fact| admits(fact, &item)) <= 1, "{note:?}");
+        }
     }
     let done = std::fs::read_to_string(inside.project().join("done.txt")).unwrap_or_default();
     assert!(done.lines().count() <= tasks.len(), "{done}");

@@ -12,6 +12,9 @@ pub trait Teamwork: Send + Sync {
     /// Gives a task to a teammate and does not wait for it.
     fn assign(&self, to: &str, task: String) -> BoxFuture<'static, ToolOutput>;
 
+    /// Approves the plan of a teammate that has this sha256.
+    fn approve(&self, name: &str, sha256: String) -> BoxFuture<'static, ToolOutput>;
+
     /// Asks a teammate to end. It may finish its turn; the call does not wait for it.
     fn stop(&self, name: &str) -> ToolOutput;
 

@@ -64,6 +64,7 @@ pub fn peeking_consumes_nothing(place: &Place) {
     assert_eq!(texts(&mut *mailbox, "eve"), Vec::<String>::new());
 }
 
+/// Faults E04 and E05.
 pub fn mail_that_was_not_settled_comes_again_and_is_read_once(place: &Place) {
     let mut mailbox = place.open();
     send(&mut *mailbox, "ann", "eve", "first");
@@ -252,6 +253,7 @@ pub fn the_same_mail_sent_twice_is_one(place: &Place) {
     assert_eq!(receive(&mut *mailbox, "eve"), None);
 }
 
+/// Fault E09, a message that is too long; what is damaged in Redis is set aside (`board-redis/tests/it/outages.rs`).
 pub fn mailboxes_and_the_archive_are_limited(place: &Place) {
     let limits = Limits { unread: 3, archive: 4, mail_bytes: 10, ..Limits::default() };
     let mut mailbox = place.open_with(limits);

@@ -63,8 +63,24 @@ impl Conversation<'_> {
                 let stopping = self.session.stop_teammate(name);
                 Ok(vec![stopping.map_err(|why| anyhow!("{}", visible(&why)))?])
             }
-            _ => bail!("use /team or /team stop NAME"),
+            ("plan", name) if !name.is_empty() => self.plan(name),
+            ("approve", rest) => match split(rest) {
+                (name, sha256) if !sha256.is_empty() => {
+                    let approved = self.session.approve_plan(name, sha256);
+                    Ok(vec![approved.map_err(|why| anyhow!("{}", visible(&why)))?])
+                }
+                _ => bail!("use /team approve NAME SHA256; /team plan NAME shows it"),
+            },
+            _ => bail!("use /team, /team stop NAME, /team plan NAME, or /team approve NAME SHA256"),
         }
+    }
+
+    fn plan(&self, name: &str) -> Result<Vec<String>> {
+        let Some(plan) = self.session.teammate_plan(name) else {
+            bail!("{} has no plan that waits for approval", visible(name));
+        };
+        let approve = format!("/team approve {} {}", visible(name), plan.sha256);
+        Ok(plan.text.lines().map(visible).chain([String::new(), approve]).collect())
     }
 
     pub(super) fn tasks(&self, rest: &str) -> Result<Vec<String>> {

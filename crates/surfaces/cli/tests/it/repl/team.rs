@@ -62,7 +62,7 @@ fn a_team_is_seen_and_ended_from_a_session_and_seen_from_elsewhere() {
     talk.send_line("/team stop painter");
     talk.expect("there is no teammate \"painter\" (there are writer)");
     talk.send_line("/team halt");
-    talk.expect("use /team or /team stop NAME");
+    talk.expect("use /team, /team stop NAME, /team plan NAME");
     talk.send_line("/team stop writer");
     talk.expect("writer may finish its turn within 60 s, and then ends");
     world.server.gate("writing").open();
