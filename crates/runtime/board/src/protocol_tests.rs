@@ -268,12 +268,14 @@ fn what_comes_in_the_wrong_state_changes_nothing() {
     let idle: Agent = Conduct::new("ann");
     let after = |steps: &[Happening<&'static str, u8>]| {
         let mut agent = idle.clone();
-        steps.iter().for_each(|step| drop(agent.step(step.clone()).unwrap()));
+        for step in steps {
+            agent.step(step.clone()).unwrap();
+        }
         agent
     };
     let waiting = after(&[ask(1), Happening::Sent { id: 1 }]);
     let answered = after(&[ask(1), Happening::Sent { id: 1 }, Happening::Ended { id: 1 }]);
-    let cases: [(&str, &Agent, Happening<&'static str, u8>, Breach<&'static str>); 9] = [
+    let cases = [
         ("an answer without a request", &idle, Happening::Ended { id: 1 }, Breach::NotAsked),
         ("an answer to another one", &waiting, Happening::Ended { id: 2 }, Breach::NotAsked),
         ("a second answer", &answered, Happening::Ended { id: 1 }, Breach::NotAsked),
