@@ -71,6 +71,7 @@ fn history_entry(entry: &str) -> Option<HistoryEntry> {
         ("claimed", Some(worker)) => TaskEvent::Claimed { worker, fence },
         ("finished", _) => TaskEvent::Finished { fence },
         ("failed", Some(error)) => TaskEvent::Failed { fence, error },
+        ("returned", Some(reason)) => TaskEvent::Returned { fence, reason },
         ("lease_expired", Some(worker)) => TaskEvent::LeaseExpired { worker, fence },
         ("parked", Some(reason)) => TaskEvent::Parked { reason },
         ("retried", _) => TaskEvent::Retried,

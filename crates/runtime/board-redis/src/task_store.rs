@@ -69,6 +69,9 @@ impl Board for RedisBoard {
             TaskAction::Fail { fence, error } => {
                 ("fail", "failed", *fence, own(&clipped(error, limits.error_bytes)))
             }
+            TaskAction::Return { fence, reason } => {
+                ("give_back", "returned", *fence, own(&clipped(reason, limits.error_bytes)))
+            }
             TaskAction::Retry => ("retry", "retried", 0, None),
             TaskAction::Cancel { reason } => {
                 let reason = reason.as_deref().map(|text| clipped(text, limits.error_bytes));

@@ -49,6 +49,11 @@ pub enum TaskAction {
         fence: u64,
         error: String,
     },
+    /// Gives the task back: it can be claimed again at once.
+    Return {
+        fence: u64,
+        reason: String,
+    },
     /// Makes a failed, parked or cancelled task pending again.
     Retry,
     Cancel {

@@ -68,6 +68,10 @@ pub enum Change {
         fence: u64,
         error: String,
     },
+    Return {
+        fence: u64,
+        reason: String,
+    },
     /// The lease has ended.
     Expire {
         most_losses: u32,
@@ -117,7 +121,9 @@ pub fn step(state: &TaskState, change: &Change, now: u64) -> Result<Step, Object
             to.lease_until = (*until).max(state.lease_until);
             None
         }
-        Change::Finish { fence, .. } | Change::Fail { fence, .. }
+        Change::Finish { fence, .. }
+        | Change::Fail { fence, .. }
+        | Change::Return { fence, .. }
             if is_recorded(state, change, *fence) =>
         {
             return Ok(Step::Recorded);
@@ -131,6 +137,11 @@ pub fn step(state: &TaskState, change: &Change, now: u64) -> Result<Step, Object
             held(state, *fence, now)?;
             (to.status, to.error, to.losses) = (Status::Failed, Some(error.clone()), 0);
             Some(TaskEvent::Failed { fence: *fence, error: error.clone() })
+        }
+        Change::Return { fence, reason } => {
+            held(state, *fence, now)?;
+            (to.status, to.losses) = (Status::Pending, 0);
+            Some(TaskEvent::Returned { fence: *fence, reason: reason.clone() })
         }
         Change::Expire { most_losses } => {
             if !state.has_lapsed(now) {
@@ -192,6 +203,8 @@ fn held(state: &TaskState, fence: u64, now: u64) -> Result<(), Objection> {
 fn is_recorded(state: &TaskState, change: &Change, fence: u64) -> bool {
     let end = match change {
         Change::Finish { .. } => Status::Done,
+        // The end of the lease has returned it as well.
+        Change::Return { .. } => Status::Pending,
         _ => Status::Failed,
     };
     fence != 0 && state.fence == fence && state.status == end

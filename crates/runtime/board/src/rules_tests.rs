@@ -50,6 +50,7 @@ fn actions(board: &Small) -> Vec<Action> {
             all.push(on(Change::Renew { fence, until }));
             all.push(on(Change::Finish { fence, result: None }));
             all.push(on(Change::Fail { fence, error: "bad".into() }));
+            all.push(on(Change::Return { fence, reason: "stopped".into() }));
         }
     }
     all

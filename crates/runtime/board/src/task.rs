@@ -175,6 +175,11 @@ pub enum TaskEvent {
         fence: u64,
         error: String,
     },
+    /// Its worker gave it back.
+    Returned {
+        fence: u64,
+        reason: String,
+    },
     /// The lease ended without a word from the worker; the task can be claimed again.
     LeaseExpired {
         worker: String,

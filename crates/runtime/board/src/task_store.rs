@@ -69,6 +69,10 @@ impl Board for BoardFile {
                 let error = clipped(error, limits.error_bytes);
                 (Change::Fail { fence: *fence, error }, "failed", *fence)
             }
+            TaskAction::Return { fence, reason } => {
+                let reason = clipped(reason, limits.error_bytes);
+                (Change::Return { fence: *fence, reason }, "returned", *fence)
+            }
             TaskAction::Retry => (Change::Retry, "retried", 0),
             TaskAction::Cancel { reason } => {
                 let reason = reason.as_deref().map(|text| clipped(text, limits.error_bytes));

@@ -79,6 +79,5 @@ pub fn return_claim<B: Board + ?Sized>(
     (id, fence): (&str, u64),
     why: &str,
 ) -> Result<Task, BoardError> {
-    board.act(id, &TaskAction::Fail { fence, error: format!("returned: {why}") })?;
-    board.act(id, &TaskAction::Retry)
+    board.act(id, &TaskAction::Return { fence, reason: why.to_owned() })
 }

@@ -210,38 +210,37 @@ impl Workshop {
     async fn report(&self, about: &TaskRef, verdict: Verdict, work: Option<WorkBranch>) -> TaskEnd {
         let task = about.clone();
         let fence = about.fence;
-        let (actions, event, end) = match verdict {
+        let (action, event, end) = match verdict {
             Verdict::Done { text, cost } => {
                 let work = work.unwrap_or(WorkBranch { branch: String::new(), commit: None });
                 let result = Some(result(&text, &work));
                 let finished = WorkerEvent::Finished { task, work, cost_usd: cost };
-                (vec![TaskAction::Finish { fence, result }], finished, TaskEnd::Settled)
+                (TaskAction::Finish { fence, result }, finished, TaskEnd::Settled)
             }
             Verdict::Failed(error) => {
                 let told = with_branch(&error, work.as_ref());
                 let failed = WorkerEvent::Failed { task, work, error };
-                (vec![TaskAction::Fail { fence, error: told }], failed, TaskEnd::Settled)
+                (TaskAction::Fail { fence, error: told }, failed, TaskEnd::Settled)
             }
             Verdict::Back(reason, end) => {
                 self.is_paused.fetch_or(end != TaskEnd::Settled, Ordering::Relaxed);
-                let error = with_branch(&reason, work.as_ref());
+                let told = with_branch(&reason, work.as_ref());
                 let returned = WorkerEvent::Returned { task, work, reason };
-                (vec![TaskAction::Fail { fence, error }, TaskAction::Retry], returned, end)
+                (TaskAction::Return { fence, reason: told }, returned, end)
             }
         };
-        for action in actions {
-            match self.record(about, action).await {
-                Ok(()) => {}
-                Err(BoardError::Refused(refused)) => {
-                    let (work, reason) = (event.work(), refused.to_string());
-                    self.say(WorkerEvent::Lost { task: about.clone(), work, reason });
-                    return TaskEnd::Settled;
-                }
-                Err(error) => return TaskEnd::Setback(error.to_string()),
+        match self.record(about, action).await {
+            Ok(()) => {
+                self.say(event);
+                end
             }
+            Err(BoardError::Refused(refused)) => {
+                let (work, reason) = (event.work(), refused.to_string());
+                self.say(WorkerEvent::Lost { task: about.clone(), work, reason });
+                TaskEnd::Settled
+            }
+            Err(error) => TaskEnd::Setback(error.to_string()),
         }
-        self.say(event);
-        end
     }
 
     /// What was done is not lost because the board cannot be reached for a moment.

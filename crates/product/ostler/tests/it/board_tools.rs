@@ -94,7 +94,7 @@ pub async fn unfinished_claims_return_when_the_session_closes() {
     let task = tasks(&world).remove(0);
     assert_eq!((task.status, task.attempt), (Status::Pending, 1));
     let history = serde_json::to_string(&task.history).unwrap();
-    assert!(history.contains("returned: the session of lead@"), "{history}");
+    assert!(history.contains("the session of lead@"), "{history}");
 }
 
 /// The lease is as short as the board allows; without renewals the task would be lost.

@@ -416,6 +416,17 @@ function change.fail(task, fence, text)
   return {status = FAILED, error = text, losses = 0, event = 'failed', fence = fence, text = text}
 end
 
+function change.give_back(task, fence, text)
+  if fence ~= 0 and task.fence == fence and task.status == PENDING then
+    return nil
+  end
+  local refusal = is_held(task, fence)
+  if refusal then
+    return nil, refusal
+  end
+  return {status = PENDING, losses = 0, event = 'returned', fence = fence, text = text}
+end
+
 function change.retry(task)
   if task.status ~= FAILED and task.status ~= PARKED and task.status ~= CANCELLED then
     return nil, {'no', 'status', task.id, task.status}

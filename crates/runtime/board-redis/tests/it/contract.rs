@@ -25,6 +25,11 @@ with_cases!(on_redis);
 const PLANTED: &[(&str, &str, &str)] = &[
     ("task.fence ~= fence or fence == 0", "false", "a_stale_worker_is_refused"),
     ("count('fence', 1), now", "task.attempt + 1, now", "fences_only_grow"),
+    (
+        "losses = 0, event = 'returned'",
+        "losses = 0, event = 'retried'",
+        "a_returned_task_can_be_claimed_at_once",
+    ),
     ("task.lease_until <= now", "false", "an_expired_lease_returns_the_task"),
     (
         "task.status == IN_PROGRESS and task.lease_until > now",

@@ -19,6 +19,7 @@ pub enum Action {
     Renew(u8, u8),
     Finish(u8, u8),
     Fail(u8, u8),
+    Return(u8, u8),
     Retry(u8),
     Cancel(u8),
     Next,
@@ -39,6 +40,7 @@ pub fn action() -> impl Strategy<Value = Action> {
         1 => (0_u8..8, 0_u8..9).prop_map(|(id, fence)| Action::Renew(id, fence)),
         5 => (0_u8..8, 0_u8..9).prop_map(|(id, fence)| Action::Finish(id, fence)),
         2 => (0_u8..8, 0_u8..9).prop_map(|(id, fence)| Action::Fail(id, fence)),
+        1 => (0_u8..8, 0_u8..9).prop_map(|(id, fence)| Action::Return(id, fence)),
         1 => (0_u8..8).prop_map(Action::Retry),
         1 => (0_u8..8).prop_map(Action::Cancel),
         1 => Just(Action::Next),
@@ -119,6 +121,10 @@ pub fn perform(action: &Action, store: &mut dyn Store, place: &Place, run: &mut 
         Action::Fail(n, choice) => {
             let fence = fence(run, *n, *choice);
             act(run, *n, TaskAction::Fail { fence, error: "e".into() })
+        }
+        Action::Return(n, choice) => {
+            let fence = fence(run, *n, *choice);
+            act(run, *n, TaskAction::Return { fence, reason: "b".into() })
         }
         Action::Retry(n) => act(run, *n, TaskAction::Retry),
         Action::Cancel(n) => act(run, *n, TaskAction::Cancel { reason: None }),

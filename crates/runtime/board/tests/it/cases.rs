@@ -22,6 +22,7 @@ macro_rules! with_cases {
             lease_cases::a_repeated_report_changes_nothing,
             lease_cases::a_task_that_loses_its_workers_is_parked,
             lease_cases::a_cancelled_claim_is_over,
+            lease_cases::a_returned_task_can_be_claimed_at_once,
             lease_cases::the_history_tells_everything_and_is_limited,
             crowd_cases::a_crowd_never_gets_the_same_or_overlapping_tasks,
             crowd_cases::a_crowd_of_readers_sees_each_mail_once,

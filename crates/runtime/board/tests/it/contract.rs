@@ -38,6 +38,7 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::NeverParked, "a_task_that_loses_its_workers_is_parked"),
     (Fault::DoneCanBeCancelled, "done_is_final"),
     (Fault::NoLimit, "sizes_and_counts_are_limited"),
+    (Fault::NoFence, "a_returned_task_can_be_claimed_at_once"),
     (Fault::NoLimit, "mailboxes_and_the_archive_are_limited"),
     (Fault::ArchiveGrows, "mailboxes_and_the_archive_are_limited"),
     (Fault::PeekConsumes, "peeking_consumes_nothing"),

@@ -153,6 +153,31 @@ pub fn a_task_that_loses_its_workers_is_parked(place: &Place) {
     assert_eq!(board.show("deadly").unwrap().status, Status::Pending);
 }
 
+/// G07: whoever stops gives its work back, in one step, and nobody can do that for another.
+pub fn a_returned_task_can_be_claimed_at_once(place: &Place) {
+    let mut board = place.open();
+    board.add(&[touching("a", &["x"]), touching("b", &["x"])]).unwrap();
+    let first = claim(&mut *board).unwrap();
+    let give_back = |fence| TaskAction::Return { fence, reason: "stopped".into() };
+    assert!(board.act("a", &give_back(first.fence + 1)).is_err());
+    assert!(board.act("a", &give_back(0)).is_err());
+    assert_eq!(board.show("a").unwrap().status, Status::InProgress);
+    let shown = place.open().act("a", &give_back(first.fence)).unwrap();
+    assert_eq!((shown.status, shown.error), (Status::Pending, None));
+    let returned = TaskEvent::Returned { fence: first.fence, reason: "stopped".into() };
+    assert_eq!(shown.history.last().unwrap().event, returned);
+    let again = board.act("a", &give_back(first.fence)).unwrap();
+    assert_eq!(again.history.len(), shown.history.len(), "told twice, done once");
+    for action in [renewed(first.fence), done(first.fence), failed(first.fence)] {
+        assert!(board.act("a", &action).is_err());
+    }
+    let second = claim(&mut *board).unwrap();
+    assert_eq!((second.id.0.as_str(), second.fence > first.fence), ("a", true));
+    assert!(board.act("a", &give_back(first.fence)).is_err(), "it is another's now");
+    board.act("a", &done(second.fence)).unwrap();
+    assert!(board.act("a", &give_back(second.fence)).is_err(), "done is done");
+}
+
 pub fn a_cancelled_claim_is_over(place: &Place) {
     let mut board = place.open();
     board.add(&[touching("a", &["x"]), touching("b", &["x"])]).unwrap();

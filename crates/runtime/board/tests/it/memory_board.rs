@@ -360,12 +360,14 @@ impl Board for MemoryBoard {
         match action {
             TaskAction::Renew { fence, .. }
             | TaskAction::Finish { fence, .. }
-            | TaskAction::Fail { fence, .. } => {
+            | TaskAction::Fail { fence, .. }
+            | TaskAction::Return { fence, .. } => {
                 let is_mine = own == Some(*fence) || (self.is(Fault::NoFence) && own.is_some());
                 let is_repeated = matches!(
                     (action, status),
                     (TaskAction::Finish { .. }, Status::Done)
                         | (TaskAction::Fail { .. }, Status::Failed)
+                        | (TaskAction::Return { .. }, Status::Pending)
                 );
                 if is_mine && is_repeated {
                     return Ok(self.seen(&world, at, true));
@@ -446,6 +448,11 @@ fn report(entry: &mut Entry, action: &TaskAction, limits: &Limits, now: u64) {
             (entry.task.status, entry.task.error) = (Status::Failed, Some(error.clone()));
             (entry.losses, entry.task.lease_until) = (0, None);
             note(entry, TaskEvent::Failed { fence: *fence, error: error.clone() }, now);
+        }
+        TaskAction::Return { fence, reason } => {
+            entry.task.status = Status::Pending;
+            (entry.losses, entry.task.lease_until) = (0, None);
+            note(entry, TaskEvent::Returned { fence: *fence, reason: reason.clone() }, now);
         }
         TaskAction::Retry | TaskAction::Cancel { .. } => {}
     }

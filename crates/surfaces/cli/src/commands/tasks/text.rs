@@ -97,6 +97,7 @@ fn event(event: &TaskEvent) -> String {
         TaskEvent::Added => "added".to_owned(),
         TaskEvent::Claimed { worker, fence } => format!("claimed by {worker}, fence {fence}"),
         TaskEvent::Finished { fence } => format!("finished, fence {fence}"),
+        TaskEvent::Returned { fence, reason } => format!("returned, fence {fence}: {reason}"),
         TaskEvent::Failed { fence, error } => format!("failed, fence {fence}: {error}"),
         TaskEvent::LeaseExpired { worker, fence } => {
             format!("the lease of {worker} ended, fence {fence}")
