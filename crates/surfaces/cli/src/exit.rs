@@ -144,6 +144,12 @@ pub fn warn(text: &str) {
     printer::print_error(&format!("ostler: {line}\n"));
 }
 
+/// How work is going, on standard error.
+pub fn progress(text: &str) {
+    let line = ostler::strip_terminal(text).replace('\n', " ");
+    printer::print_error(&format!("{line}\n"));
+}
+
 /// What an event outside of a turn has to say, on standard error.
 pub fn warn_of(event: &Event) {
     match event {

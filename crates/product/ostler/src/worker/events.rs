@@ -89,7 +89,7 @@ fn as_seconds<S: serde::Serializer>(wait: &Duration, to: S) -> Result<S::Ok, S::
 
 impl fmt::Display for TaskRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: task {} \"{}\"", self.worker, self.task, self.title)
+        write!(f, "{}: {}", self.worker, self.task)
     }
 }
 
@@ -111,9 +111,15 @@ impl fmt::Display for WorkerEvent {
             _ => String::new(),
         };
         match self {
-            WorkerEvent::Claimed { task } => write!(f, "{task} claimed (attempt {})", task.attempt),
-            WorkerEvent::Started { task, session, branch, earlier, .. } => {
-                write!(f, "{task} started on {branch} (session {session})")?;
+            WorkerEvent::Claimed { task } => {
+                write!(f, "{task} claimed: {}", task.title)?;
+                match task.attempt {
+                    0 | 1 => Ok(()),
+                    attempt => write!(f, " (attempt {attempt})"),
+                }
+            }
+            WorkerEvent::Started { task, branch, earlier, .. } => {
+                write!(f, "{task} started on {branch}")?;
                 match earlier.is_empty() {
                     true => Ok(()),
                     false => write!(f, "; earlier attempts: {}", earlier.join(", ")),

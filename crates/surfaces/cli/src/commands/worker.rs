@@ -3,7 +3,7 @@
 use super::signals::Signals;
 use super::{no_key, tasks, trust};
 use crate::args::worker::WorkerArgs;
-use crate::exit::{Code, warn};
+use crate::exit::{Code, progress, warn};
 use crate::output::printer;
 use anyhow::Result;
 use ostler::{Host, WorkerEnd, WorkerEvent, WorkerOptions, WorkerStop};
@@ -97,7 +97,7 @@ fn teller(json: bool) -> Arc<dyn Fn(&WorkerEvent) + Send + Sync> {
             // Whoever reads it may have gone; the work goes on.
             let _ = printer::print(&format!("{}\n", escaped(&line)));
         }
-        false => warn(&event.to_string()),
+        false => progress(&event.to_string()),
     })
 }
 
