@@ -54,8 +54,15 @@ impl SessionTree {
     /// Where the session works.
     pub fn directory(&self) -> PathBuf {
         let below = self.project.strip_prefix(&self.copy.of).unwrap_or(Path::new(""));
-        let same = self.copy.at.join(below);
-        if same.is_dir() { same } else { self.copy.at.clone() }
+        let mut same = self.copy.at.clone();
+        for part in below.components() {
+            same.push(part);
+            // A link would lead to where the commit wants it to.
+            if !same.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                return self.copy.at.clone();
+            }
+        }
+        same
     }
 
     /// What belongs to the project, such as its memories and its budget, is that of the checkout.

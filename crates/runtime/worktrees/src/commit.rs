@@ -165,6 +165,10 @@ impl Worktrees {
         let mut look = Look { git_dir, parent, index, changes: ChangedPaths::default() };
         look.fill_index(git, record).await?;
         look.changes = changed_paths(&|doing| look.on(git, record, doing)).await?;
+        // Whatever the agent made of `.gitignore`, they are the person's and not its work.
+        let is_own =
+            |path: &PathBuf| !record.included.iter().any(|own| path.to_string_lossy() == *own);
+        look.changes.new.retain(is_own);
         Ok(look)
     }
 

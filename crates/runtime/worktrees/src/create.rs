@@ -7,12 +7,13 @@ use crate::git::Git;
 use crate::include;
 use crate::names::alternates;
 use crate::object_id::ObjectId;
-use crate::owner::{Owner, ProcessMark};
+use crate::owner::{Owner, OwnerKind, ProcessMark};
 use crate::registry::{Stage, TreeRecord, VERSION};
-use crate::repository::{StartPoint, TreeWarning, count_changes};
+use crate::repository::{LOOK, StartPoint, TreeWarning, count_changes};
 use crate::worktrees::{BRANCH_PREFIX, Registration, TreeCommands, Worktree, Worktrees};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// What a tree is made for.
 pub struct NewTree<'a> {
@@ -141,6 +142,8 @@ impl Worktrees {
             stage: Stage::Creating,
             owner: new.owner.clone(),
             process: Some(ProcessMark::own()),
+            is_unfinished: new.owner.kind == OwnerKind::Worker,
+            included: Vec::new(),
             delete_branch_at: None,
         }
     }
@@ -153,20 +156,29 @@ impl Worktrees {
     ) -> Result<(), WorktreeError> {
         let record = &mut tree.record;
         let call = git.at(&self.repository.top, "create the worktree").slow();
-        let call =
-            call.args(["worktree", "add", "--quiet", "--lock", "--reason", &record.lock_reason()]);
-        let output = call.arg(&record.path).arg(&record.branch).success().await?;
+        let reason = record.lock_reason();
+        let call = call.args(["worktree", "add", "--quiet", "--no-checkout", "--lock"]);
+        let call = call.args(["--reason", &reason]).arg(&record.path);
+        call.arg(&record.branch).success().await?;
+        let git_dir = self.git_dir_of(&record.path)?;
+        record.git_dir = Some(git_dir.clone());
+        let meta =
+            record.path.symlink_metadata().map_err(WorktreeError::io("find", &record.path))?;
+        record.directory = Some((meta.dev(), meta.ino()));
+        // Settings may depend on the branch and on the directory, so those that count here are read here.
+        let git = &self.tree_git(record).await?;
+        let call = git.on_tree(&git_dir, &record.path, "create the worktree");
+        let checked_out = call.args(["reset", "--hard", "--quiet"]).success().await;
+        if checked_out.is_err() {
+            // On a full disk, the record of the removal needs the room.
+            let _ = files::remove_directory(&record.path);
+        }
+        let output = checked_out?;
         // Git goes on without a filter that fails, unless that is required.
         if output.stderr.contains("external filter") && output.stderr.contains("failed") {
             return Err(output.failure());
         }
-        let found = git.at(&record.path, "look up the worktree");
-        let git_dir = found.args(["rev-parse", "--absolute-git-dir"]).path().await?;
-        record.git_dir = Some(git_dir);
-        let meta =
-            record.path.symlink_metadata().map_err(WorktreeError::io("find", &record.path))?;
-        record.directory = Some((meta.dev(), meta.ino()));
-        let (changed, _) = count_changes(git, &record.path, "no").await?;
+        let (changed, _) = count_changes(git.on_tree(&git_dir, &record.path, LOOK), "no").await?;
         if changed > 0 {
             let why = format!("{changed} files were not checked out as they are stored");
             return Err(WorktreeError::Git { doing: "create the worktree", why });
@@ -174,6 +186,9 @@ impl Worktrees {
         self.registry.write(record)?;
         if let Some(text) = new.include {
             let copied = include::copy(self, git, record, text).await?;
+            record.included =
+                copied.paths.iter().map(|path| path.to_string_lossy().into()).collect();
+            self.registry.write(record)?;
             tree.included = copied.paths;
             tree.warnings.extend(copied.warnings);
         }
@@ -183,6 +198,19 @@ impl Worktrees {
         }
         tree.record.stage = Stage::Ready;
         self.registry.write(&tree.record)
+    }
+
+    /// As git has written it into the new tree, to which nobody else can write.
+    fn git_dir_of(&self, tree: &Path) -> Result<PathBuf, WorktreeError> {
+        let doing = "look up the worktree";
+        let text = files::read_text(&tree.join(".git"), 4 << 10)?.unwrap_or_default();
+        let named = text.strip_prefix("gitdir: ").map(|path| path.trim_end_matches('\n'));
+        let git_dir = named.map(PathBuf::from).filter(|path| {
+            path.parent() == Some(self.repository.common_dir.join("worktrees").as_path())
+        });
+        let why =
+            || format!("{} names no directory of the repository", tree.join(".git").display());
+        git_dir.ok_or_else(|| WorktreeError::Git { doing, why: why() })
     }
 
     async fn roll_back(&self, tree: Worktree) -> Result<(), WorktreeError> {

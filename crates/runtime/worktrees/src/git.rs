@@ -41,7 +41,7 @@ const VARIABLES: [(&str, &str); 12] = [
 ];
 
 /// Settings that win over those of the repository and the user.
-const SETTINGS: [(&str, &str); 22] = [
+const SETTINGS: [(&str, &str); 23] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
@@ -64,6 +64,7 @@ const SETTINGS: [(&str, &str); 22] = [
     ("color.ui", "false"),
     ("advice.detachedHead", "false"),
     ("worktree.guessRemote", "false"),
+    ("worktree.useRelativePaths", "false"),
 ];
 
 /// What keeps git from the network: variables and settings.
@@ -106,6 +107,8 @@ pub struct Git {
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
     pub(crate) limits: GitLimits,
+    /// The repository's own directory, once it is known.
+    common_dir: Option<PathBuf>,
     /// For the repository that the calls are about.
     pub(crate) overrides: Vec<(String, String)>,
     is_online: bool,
@@ -133,8 +136,13 @@ impl Git {
         let mut environment = environment;
         environment.retain(|(name, _)| PASSED.iter().any(|passed| name == passed));
         environment.extend(VARIABLES.map(|(name, value)| (name.into(), value.into())));
-        let (overrides, is_online) = (Vec::new(), false);
-        Ok(Git { executor, program, environment, limits, overrides, is_online })
+        let (common_dir, overrides, is_online) = (None, Vec::new(), false);
+        Ok(Git { executor, program, environment, limits, common_dir, overrides, is_online })
+    }
+
+    /// For calls on trees of this repository.
+    pub(crate) fn of_repository(self, common_dir: &Path) -> Git {
+        Git { common_dir: Some(common_dir.to_path_buf()), ..self }
     }
 
     /// For calls that talk to a remote of the repository, as its settings say. They still ask nobody.
@@ -174,11 +182,15 @@ impl Git {
     }
 
     /// A call on a tree that somebody else may have changed: git is told where the repository is, and reads nothing of
-    /// the tree to find out.
+    /// the tree to find out. Nor does it read in the tree's own git directory where the repository is: commands of other
+    /// sessions may be able to write there.
     pub(crate) fn on_tree(&self, git_dir: &Path, tree: &Path, doing: &'static str) -> GitCall<'_> {
         let mut call = self.at(tree, doing);
         call.variables.push(("GIT_DIR".into(), git_dir.into()));
         call.variables.push(("GIT_WORK_TREE".into(), tree.into()));
+        if let Some(common_dir) = &self.common_dir {
+            call.variables.push(("GIT_COMMON_DIR".into(), common_dir.into()));
+        }
         call.limit = self.limits.files;
         call
     }

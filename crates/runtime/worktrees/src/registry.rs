@@ -64,6 +64,12 @@ pub struct TreeRecord {
     pub owner: Owner,
     /// The process of the owner; none after it has let go.
     pub process: Option<ProcessMark>,
+    /// A worker's tree until its task is done.
+    #[serde(default)]
+    pub is_unfinished: bool,
+    /// Copies of files that git does not track. They are never committed.
+    #[serde(default)]
+    pub included: Vec<String>,
     /// The branch is deleted with the tree if it still is here.
     pub delete_branch_at: Option<ObjectId>,
 }

@@ -1,7 +1,7 @@
 //! The repository that trees are made of, and what has to be right before anything is created.
 
 use crate::error::WorktreeError;
-use crate::git::Git;
+use crate::git::{Git, GitCall};
 use crate::git_settings::ProgramSettings;
 use crate::object_id::ObjectId;
 use serde::{Deserialize, Serialize};
@@ -245,7 +245,7 @@ impl Repository {
     /// How many tracked files of the checkout are changed, and how many names are untracked.
     pub(crate) async fn changes(&self, git: &Git) -> Result<(u64, u64), WorktreeError> {
         let git = git.with_settings(&self.programs(git).await?);
-        count_changes(&git, &self.top, "normal").await
+        count_changes(git.at(&self.top, LOOK), "normal").await
     }
 
     /// The hooks that git would run.
@@ -272,15 +272,20 @@ impl Repository {
     }
 }
 
+pub(crate) const LOOK: &str = "look for changes";
+
 /// How many tracked files of a checkout are changed, and how many names are untracked. The submodules are not asked.
 pub(crate) async fn count_changes(
-    git: &Git,
-    top: &Path,
+    call: GitCall<'_>,
     untracked: &str,
 ) -> Result<(u64, u64), WorktreeError> {
-    let call = git.at(top, "look for changes").slow();
-    let call =
-        call.args(["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all"]);
+    let call = call.slow().args([
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=all",
+    ]);
     let (mut changed, mut new) = (0, 0);
     call.arg(format!("--untracked-files={untracked}"))
         .each(|entry| {

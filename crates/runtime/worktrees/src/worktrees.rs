@@ -124,6 +124,7 @@ impl Worktrees {
     pub async fn open(setup: WorktreeSetup, directory: &Path) -> Result<Worktrees, WorktreeError> {
         let WorktreeSetup { git, state, project, limits } = setup;
         let repository = Repository::find(&git, directory).await?;
+        let git = git.of_repository(&repository.common_dir);
         let registry = Registry::open(&state, &project)?;
         Ok(Worktrees { git, repository, registry, limits })
     }
@@ -168,6 +169,18 @@ impl Worktrees {
         drop(lock);
         self.lock_in_git(&record).await?;
         Ok(Worktree { record, _lock: file, warnings: Vec::new(), included: Vec::new() })
+    }
+
+    /// What the tree's owner was to do is done: from now on it is merged along with all others.
+    ///
+    /// # Errors
+    /// If that cannot be recorded.
+    pub async fn mark_finished(&self, name: &str) -> Result<(), WorktreeError> {
+        let _lock = self.registry.lock().await?;
+        match self.registry.read(name)? {
+            Some(record) => self.registry.write(&TreeRecord { is_unfinished: false, ..record }),
+            None => Ok(()),
+        }
     }
 
     /// Lets go of a tree on purpose. Its branch and files stay.

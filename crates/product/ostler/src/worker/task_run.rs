@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::tree_commands::TreeRunner;
 use ostler_board::{BoardError, Claimed, Task, TaskAction};
 use ostler_core::ledger::Purse;
-use ostler_worktrees::Worktrees;
+use ostler_worktrees::{BRANCH_PREFIX, Worktrees};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -127,6 +127,11 @@ impl Workshop {
             Ok(tree) => tree,
             Err(error) => return (setback(&error), None),
         };
+        if halt.is_cancelled() {
+            let left = tree.leave(self).await.err();
+            left.map(|error| self.say(WorkerEvent::Notice { text: error.to_string() }));
+            return (Verdict::Back("the worker was stopped".into(), TaskEnd::Settled), None);
+        }
         let verdict = self.work_in(&tree, about, task, halt).await;
         let committed = tree.commit(self, about, task).await;
         let (verdict, work) = match (verdict, committed) {
@@ -231,6 +236,13 @@ impl Workshop {
         };
         match self.record(about, action).await {
             Ok(()) => {
+                if let WorkerEvent::Finished { work, .. } = &event {
+                    let name = work.branch.strip_prefix(BRANCH_PREFIX).unwrap_or_default();
+                    // Then it has to be merged by name.
+                    if let Err(error) = self.trees.mark_finished(name).await {
+                        self.say(WorkerEvent::Notice { text: error.to_string() });
+                    }
+                }
                 self.say(event);
                 end
             }

@@ -5,7 +5,7 @@ use crate::error::WorktreeError;
 use crate::files;
 use crate::git::Backoff;
 use crate::object_id::ObjectId;
-use crate::repository::{count_changes, operation_in_progress};
+use crate::repository::{LOOK, count_changes, operation_in_progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl MergeQueue<'_> {
                 "{place} is in the middle of a merge, rebase or the like; finish it and merge again"
             )));
         }
-        let (changed, _) = count_changes(&self.git, checkout, "no").await?;
+        let (changed, _) = count_changes(self.git.at(checkout, LOOK), "no").await?;
         Ok((changed > 0).then(|| {
             let files = if changed == 1 { "1 file".to_owned() } else { format!("{changed} files") };
             format!("{place} has changes in {files}; commit or stash them and merge again")
@@ -132,7 +132,8 @@ impl MergeQueue<'_> {
             return Ok(None);
         };
         let is_there = checkout.is_dir();
-        let changed = if is_there { count_changes(&self.git, &checkout, "no").await?.0 } else { 0 };
+        let changed =
+            if is_there { count_changes(self.git.at(&checkout, LOOK), "no").await?.0 } else { 0 };
         if changed == 0 {
             files::remove_file(&self.tree.journal)?;
             return Ok(None);

@@ -3,9 +3,10 @@
 use crate::error::WorktreeError;
 use crate::files;
 use crate::git::Git;
+use crate::git_settings::ProgramSettings;
 use crate::object_id::ObjectId;
 use crate::registry::{LOCK_WORDS, run_blocking};
-use crate::repository::count_changes;
+use crate::repository::{LOOK, count_changes};
 use crate::worktrees::Worktrees;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -53,25 +54,30 @@ impl QueueTree {
         commit: &ObjectId,
     ) -> Result<PathBuf, WorktreeError> {
         if let Some(git_dir) = self.git_dir(trees)
-            && self.move_to(git, &git_dir, commit).await.is_ok()
+            && self.move_to(trees, &git_dir, commit).await.is_ok()
         {
             return Ok(self.path.clone());
         }
         self.remove(trees).await?;
         let call = git.at(&trees.repository.top, "create the worktree of the merge queue").slow();
         let reason = format!("{LOCK_WORDS}of the merge queue");
-        let call =
-            call.args(["worktree", "add", "--quiet", "--detach", "--lock", "--reason", &reason]);
+        let call = call.args(["worktree", "add", "--quiet", "--no-checkout", "--detach"]);
+        let call = call.args(["--lock", "--reason", &reason]);
         call.arg(&self.path).arg(commit.as_str()).success().await?;
+        let unknown = || WorktreeError::NotARepository(self.path.clone());
+        let git_dir = self.git_dir(trees).ok_or_else(unknown)?;
+        self.move_to(trees, &git_dir, commit).await?;
         Ok(self.path.clone())
     }
 
     async fn move_to(
         &self,
-        git: &Git,
+        trees: &Worktrees,
         git_dir: &Path,
         commit: &ObjectId,
     ) -> Result<(), WorktreeError> {
+        let settings = trees.git.on_tree(git_dir, &self.path, "read the settings of git");
+        let git = trees.git.with_settings(&ProgramSettings::read(settings).await?);
         // Nobody but us uses this index, and we are the only one of us: the process that locked it was killed.
         files::remove_file(&git_dir.join("index.lock"))?;
         let on = || git.on_tree(git_dir, &self.path, "bring the merge queue to a commit");
@@ -79,7 +85,8 @@ impl QueueTree {
             .success()
             .await?;
         on().args(["clean", "-ffdq"]).success().await?;
-        let (changed, new) = count_changes(git, &self.path, "normal").await?;
+        let (changed, new) =
+            count_changes(git.on_tree(git_dir, &self.path, LOOK), "normal").await?;
         let why = format!("{} files differ", changed + new);
         let wrong = WorktreeError::Git { doing: "bring the merge queue to a commit", why };
         if changed + new > 0 { Err(wrong) } else { Ok(()) }

@@ -88,6 +88,30 @@ async fn a_repository_that_an_agent_planted_is_neither_read_nor_committed() {
     assert_eq!(trees.find("x").await.unwrap().uncommitted.unwrap().untracked.count, 1);
 }
 
+/// Commands of another session may be able to write to the git directory of a tree. What it says about the place of the
+/// repository is not believed.
+#[tokio::test]
+async fn another_repository_in_the_trees_git_directory_is_not_used() {
+    let world = World::new();
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    let (trace, evil) = (world.base.join("ran"), world.base.join("evil"));
+    let program = format!("touch {}; cat", trace.display());
+    world.git(&["init", "-q", "--bare", evil.to_str().unwrap()]);
+    for key in ["filter.x.clean", "filter.x.smudge"] {
+        world.git_in(&evil, &["config", key, &program]);
+    }
+    write(&evil, "info/attributes", "* filter=x\n");
+    let git_dir = tree.record().git_dir.clone().unwrap();
+    fs::write(git_dir.join("commondir"), format!("{}\n", evil.display())).unwrap();
+    write(tree.path(), "file", "changed\n");
+    let commit = trees.commit(&tree, "Work", &author()).await.unwrap().commit.unwrap();
+    assert_eq!(world.git(&["rev-parse", "ostler/x"]), commit.as_str());
+    trees.diff("x").await.unwrap();
+    assert_eq!(trees.find("x").await.unwrap().unmerged, 1);
+    assert!(!trace.exists());
+}
+
 #[tokio::test]
 async fn only_the_trees_own_branch_moves_and_only_from_where_it_was() {
     let world = World::new();

@@ -46,6 +46,28 @@ async fn ignored_and_untracked_files_that_match_are_copied() {
     assert_eq!(entry.uncommitted.unwrap().ignored.count, 0);
 }
 
+/// They are the person's files, not the agent's work, whatever it writes into `.gitignore`; also if another process goes on.
+#[tokio::test]
+async fn what_was_copied_is_never_committed() {
+    let world = World::new();
+    world.write(".env", "secret");
+    world.write("notes", "untracked");
+    let tree = tree(&world, ".env\nnotes\n").await;
+    write(tree.path(), ".gitignore", "");
+    write(tree.path(), "work", "done");
+    let trees = world.trees().await;
+    let author = ostler_worktrees::Author::default();
+    trees.commit(&tree, "Work", &author).await.unwrap().commit.unwrap();
+    let names = || world.git(&["ls-tree", "-r", "--name-only", "ostler/x"]);
+    assert_eq!(names(), ".gitignore\nfile\nwork");
+    let owner = tree.record().owner.clone();
+    trees.release(tree).await.unwrap();
+    let tree = trees.adopt("x", owner).await.unwrap();
+    write(tree.path(), "work", "again");
+    trees.commit(&tree, "Work", &author).await.unwrap().commit.unwrap();
+    assert_eq!(names(), ".gitignore\nfile\nwork");
+}
+
 #[tokio::test]
 async fn links_are_not_followed_and_nothing_outside_is_read() {
     let world = World::new();

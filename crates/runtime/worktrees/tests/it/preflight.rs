@@ -1,7 +1,9 @@
 //! F01, F02, F07, F08, F17: what has to be right before anything is created.
 
+use crate::queue::merge;
 use crate::world::{World, assert_clear, new_tree, write};
-use ostler_worktrees::{Author, TreeWarning, WorktreeError};
+use ostler_worktrees::{Author, BranchOutcome, TreeWarning, Verdict, WorktreeError};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -174,6 +176,30 @@ async fn f07_a_filter_that_fails_leaves_no_half_checkout() {
     let error = refusal(&world, &world.repo).await;
     assert_clear(&error, &["create the worktree", "filter"]);
     assert_eq!(world.leftovers(), Vec::<String>::new());
+}
+
+/// Settings of the repository that count only on some branches or in linked worktrees name programs, too.
+#[tokio::test]
+async fn f07_programs_of_conditional_settings_do_not_run() {
+    let world = World::new();
+    let trace = world.base.join("ran");
+    world.write(".gitattributes", "* filter=x\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "filtered"]);
+    let program = format!("\"touch {}; cat\"", trace.display());
+    let evil = format!("[filter \"x\"]\n\tsmudge = {program}\n\tclean = {program}\n");
+    fs::write(world.repo.join(".git/evil"), evil).unwrap();
+    for condition in ["onbranch:ostler/**", "gitdir:/**/worktrees/**"] {
+        world.git(&["config", &format!("includeIf.{condition}.path"), "evil"]);
+    }
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    write(tree.path(), "new", "x");
+    assert!(trees.commit(&tree, "Work", &Author::default()).await.unwrap().commit.is_some());
+    trees.release(tree).await.unwrap();
+    let report = merge(&world, &["ostler/x".to_owned()], |_| Verdict::Green).await;
+    assert!(matches!(report.branches[0].outcome, BranchOutcome::Merged { .. }), "{report:?}");
+    assert!(!trace.exists());
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub fn red_with(names: &'static [&'static str]) -> impl FnMut(&Path) -> Verdict 
     }
 }
 
-async fn merge(
+pub async fn merge(
     world: &World,
     branches: &[String],
     looks: impl FnMut(&Path) -> Verdict + Send,

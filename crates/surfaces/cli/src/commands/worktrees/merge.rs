@@ -58,6 +58,12 @@ async fn chosen(trees: &Worktrees, args: &MergeArgs) -> Result<Vec<TreeEntry>, W
     if args.all {
         entries = trees.list().await?;
         entries.retain(|entry| entry.state == TreeState::Idle && entry.unmerged > 0);
+        let is_unfinished =
+            |entry: &TreeEntry| entry.record.as_ref().is_some_and(|record| record.is_unfinished);
+        for entry in entries.extract_if(.., |entry| is_unfinished(entry)) {
+            let name = entry.name;
+            warn(&format!("{name} was left out: its task is not done. To merge it, name it"));
+        }
         return Ok(entries);
     }
     for name in &args.names {
