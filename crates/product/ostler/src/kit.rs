@@ -53,6 +53,25 @@ pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<
     Ok(policy)
 }
 
+/// For an agent that will work in a copy of the directory: rules that were given as text are about the directory, and are
+/// read before it is changed.
+pub(crate) fn with_rules_read(
+    host: &Host,
+    mut options: SessionOptions,
+) -> Result<SessionOptions, Error> {
+    let workspace = Workspace {
+        cwd: options.cwd.clone(),
+        roots: vec![options.cwd.clone()],
+        home: host.options().user_home.clone(),
+        tools: known_tools(&options),
+        ..Workspace::default()
+    };
+    options.policy = policy(&options, &workspace)?;
+    let read = [&mut options.allow, &mut options.ask, &mut options.deny];
+    read.into_iter().for_each(Vec::clear);
+    Ok(options)
+}
+
 /// The rules that were set in a session.
 pub(crate) fn session_policy(
     rules: &SessionRules,

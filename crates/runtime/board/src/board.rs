@@ -2,6 +2,7 @@
 
 use crate::error::BoardError;
 use crate::task::{NewTask, Status, Task, TaskId};
+use crate::task_action::TaskAction;
 use std::time::Duration;
 
 /// One handle of a board. Several, in any number of threads and processes, may share one board; each thread has its own.
@@ -32,33 +33,6 @@ pub trait Board: Send {
     fn next(&mut self) -> Result<Option<Task>, BoardError>;
 
     fn list(&mut self, query: &TaskQuery) -> Result<TaskList, BoardError>;
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TaskAction {
-    /// The lease ends this much later than now.
-    Renew {
-        fence: u64,
-        lease: Duration,
-    },
-    Finish {
-        fence: u64,
-        result: Option<String>,
-    },
-    Fail {
-        fence: u64,
-        error: String,
-    },
-    /// Gives the task back: it can be claimed again at once.
-    Return {
-        fence: u64,
-        reason: String,
-    },
-    /// Makes a failed, parked or cancelled task pending again.
-    Retry,
-    Cancel {
-        reason: Option<String>,
-    },
 }
 
 /// A task that is now yours, until the lease ends.

@@ -37,13 +37,14 @@ pub mod protocol;
 mod registry;
 pub mod rules;
 mod task;
+mod task_action;
 mod task_changes;
 mod task_rows;
 mod task_store;
 pub mod touches;
 
 pub use bell::{Bell, Ringer, Ticket};
-pub use board::{Board, Claimed, TaskAction, TaskList, TaskQuery};
+pub use board::{Board, Claimed, TaskList, TaskQuery};
 pub use board_file::{BoardFile, Setup};
 pub use error::{BoardError, Refusal};
 pub use limits::Limits;
@@ -57,3 +58,4 @@ pub use overview::{
     WorkerClaim,
 };
 pub use task::{Blocker, HistoryEntry, NewTask, Priority, Status, Task, TaskEvent, TaskId};
+pub use task_action::TaskAction;

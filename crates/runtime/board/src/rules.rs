@@ -143,12 +143,7 @@ pub fn step(state: &TaskState, change: &Change, now: u64) -> Result<Step, Object
             (to.status, to.losses) = (Status::Pending, 0);
             Some(TaskEvent::Returned { fence: *fence, reason: reason.clone() })
         }
-        Change::Expire { most_losses } => {
-            if !state.has_lapsed(now) {
-                return Err(Objection::Status(state.status));
-            }
-            return Ok(expired(state, *most_losses));
-        }
+        Change::Expire { most_losses } => return expired(state, *most_losses, now),
         Change::Retry => {
             expect(state, &[Status::Failed, Status::Parked, Status::Cancelled])?;
             (to.status, to.error, to.losses) = (Status::Pending, None, 0);
@@ -168,7 +163,10 @@ pub fn step(state: &TaskState, change: &Change, now: u64) -> Result<Step, Object
     Ok(Step::To(to, event))
 }
 
-fn expired(state: &TaskState, most_losses: u32) -> Step {
+fn expired(state: &TaskState, most_losses: u32, now: u64) -> Result<Step, Objection> {
+    if !state.has_lapsed(now) {
+        return Err(Objection::Status(state.status));
+    }
     let mut to = state.clone();
     (to.lease_until, to.losses) = (0, state.losses.saturating_add(1));
     let worker = state.worker.clone().unwrap_or_default();
@@ -176,11 +174,11 @@ fn expired(state: &TaskState, most_losses: u32) -> Step {
         let reason =
             format!("{} workers in a row lost their lease on it, the last was {worker}", to.losses);
         (to.status, to.error) = (Status::Parked, Some(reason.clone()));
-        return Step::To(to, Some(TaskEvent::Parked { reason }));
+        return Ok(Step::To(to, Some(TaskEvent::Parked { reason })));
     }
     to.status = Status::Pending;
     let event = TaskEvent::LeaseExpired { worker, fence: state.fence };
-    Step::To(to, Some(event))
+    Ok(Step::To(to, Some(event)))
 }
 
 fn expect(state: &TaskState, allowed: &[Status]) -> Result<(), Objection> {

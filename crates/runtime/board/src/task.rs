@@ -1,7 +1,7 @@
 //! A task, and what happened to it.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Unique on a board. People may shorten it to any prefix that fits one task only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,9 +21,17 @@ impl TaskId {
 
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        // One of a board that somebody else wrote to may contain anything.
+        self.0.chars().take(SHOWN).try_for_each(|letter| match letter {
+            '-' | '_' | '.' => f.write_char(letter),
+            letter if letter.is_ascii_alphanumeric() => f.write_char(letter),
+            _ => f.write_char('?'),
+        })
     }
 }
+
+/// Characters of an id that are shown.
+const SHOWN: usize = 64;
 
 /// 48 bits of it. The store refuses an id that exists.
 pub(crate) fn short_id(uuid: &str) -> String {

@@ -1,11 +1,12 @@
 //! The task board in an SQLite file.
 
-use crate::board::{Board, Claimed, TaskAction, TaskList, TaskQuery};
+use crate::board::{Board, Claimed, TaskList, TaskQuery};
 use crate::board_file::{BoardFile, Done, Durability, signed, unsigned};
 use crate::error::BoardError;
 use crate::limits::clipped;
 use crate::rules::Change;
 use crate::task::{NewTask, Status, Task, TaskId};
+use crate::task_action::TaskAction;
 use crate::task_changes::{
     add, apply, check_batch, check_claimable, claim, expire, is_any_pending, lapsed, next,
 };

@@ -30,7 +30,7 @@ pub(super) fn whole(task: &Task) -> String {
     fill(
         TASK,
         &[
-            ("id", task.id.as_str()),
+            ("id", &task.id.to_string()),
             ("status", task.status.name()),
             ("priority", task.priority.name()),
             ("text", &enclosed_with(&text, TAGS)),

@@ -128,8 +128,9 @@ impl Workshop {
             Err(error) => return (setback(&error), None),
         };
         if halt.is_cancelled() {
-            let left = tree.leave(self).await.err();
-            left.map(|error| self.say(WorkerEvent::Notice { text: error.to_string() }));
+            if let Err(error) = tree.leave(self).await {
+                self.say(WorkerEvent::Notice { text: error.to_string() });
+            }
             return (Verdict::Back("the worker was stopped".into(), TaskEnd::Settled), None);
         }
         let verdict = self.work_in(&tree, about, task, halt).await;

@@ -5,6 +5,7 @@ use super::task_run::Workshop;
 use super::task_tree::TaskTree;
 use crate::error::Error;
 use crate::input::Input;
+use crate::kit;
 use crate::session::Session;
 use crate::session_options::{SessionChoice, SessionOptions};
 use futures_util::StreamExt;
@@ -55,6 +56,7 @@ impl TaskSession {
             purse: Some(shop.purse.clone()),
             ..shop.options.session.clone()
         };
+        let options = kit::with_rules_read(&shop.host, options)?;
         let options = tree.place(shop).await?.entered_by(options);
         Ok(TaskSession { session: shop.host.session(options)? })
     }

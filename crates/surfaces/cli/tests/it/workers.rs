@@ -103,6 +103,56 @@ fn a_task_becomes_a_commit_on_a_branch_of_its_own() {
     world.assert_never_rejected();
 }
 
+/// What is not done is merged only by name.
+#[test]
+fn all_branches_are_merged_but_those_of_tasks_that_are_not_done() {
+    let world = world(|request, answers| match (answers, is_about(request, "Good")) {
+        (0, true) => bash("echo good > good"),
+        (0, false) => bash("echo bad > bad"),
+        _ => text("Done."),
+    });
+    add(&world, &["Good work"]);
+    let bad = add(&world, &["Bad work"]);
+    let ran = once(&world, &["--check", "test ! -e bad"]);
+    assert_eq!((events(&ran, "finished").len(), events(&ran, "failed").len()), (1, 1), "{ran:?}");
+    let merged = world.run(&["worktrees", "merge", "--all"]);
+    assert_eq!(merged.code, Some(0), "{merged:?}");
+    let told = format!("{bad}-1-bad-work was left out: its task is not done");
+    assert!(merged.stderr.contains(&told), "{merged:?}");
+    assert_eq!(git(&world, &["ls-tree", "--name-only", "main"]), ".gitignore\nfile\ngood");
+    let named = world.run(&["worktrees", "merge", &format!("{bad}-1-bad-work")]);
+    assert_eq!(named.code, Some(0), "{named:?}");
+    assert!(git(&world, &["ls-tree", "--name-only", "main"]).contains("bad"));
+}
+
+/// Rules of flags are about the directory that the worker was started in, and about the same files in the worktree.
+#[test]
+fn rules_of_flags_hold_in_the_checkout_and_in_the_worktree() {
+    let path = |request: &Recorded| {
+        let told = request.messages()[0].to_string();
+        let (_, after) = told.split_once("PATH=").unwrap();
+        after
+            .split(|c: char| !c.is_alphanumeric() && !"/.-_".contains(c))
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    let world = world(move |request, answers| match answers {
+        0 => calls([("Read", json!({ "file_path": path(request) }))]),
+        1 => bash(&format!("cat {}", path(request))),
+        _ => text("Done."),
+    });
+    for file in ["file".to_owned(), world.project().join("file").display().to_string()] {
+        let id = add(&world, &["Read it", "--description", &format!("PATH={file} please")]);
+        let before = world.server.requests().len();
+        once(&world, &["--disallowedTools", "Read(./file)"]);
+        let asked = world.server.requests().split_off(before);
+        assert_eq!(asked.len(), 3, "{file}: {:?}", task(&world, &id));
+        let seen: String = asked.iter().map(|it| it.json()["messages"].to_string()).collect();
+        assert!(!seen.contains("three"), "{file}: {seen}");
+    }
+}
+
 #[test]
 fn a_failing_check_fails_the_task_and_keeps_the_branch() {
     let world = world(|_, answers| match answers {

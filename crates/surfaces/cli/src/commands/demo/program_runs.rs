@@ -36,16 +36,18 @@ impl<'a> ProgramRuns<'a> {
         place: &Place,
         url: String,
     ) -> Result<Self> {
-        let own = [
-            ("HOME", place.folder().as_os_str().to_owned()),
-            ("OSTLER_HOME", place.home().into_os_string()),
-            ("ANTHROPIC_BASE_URL", url.into()),
-            ("ANTHROPIC_API_KEY", "scripted".into()),
-            ("ANTHROPIC_MODEL", "scripted-demo".into()),
+        let mut own = vec![
+            ("HOME".to_owned(), place.folder().as_os_str().to_owned()),
+            ("OSTLER_HOME".to_owned(), place.home().into_os_string()),
         ];
+        // The scripted model takes the place of the usual provider.
+        let provider = ostler::Provider::default();
+        own.extend(provider.base_url_env.map(|name| (name, url.into())));
+        own.extend(provider.api_key_env.into_iter().map(|name| (name, "scripted".into())));
+        own.extend(provider.model_env.map(|name| (name, "scripted-demo".into())));
         let mut all = environment.for_commands(&[]);
-        all.retain(|(name, _)| own.iter().all(|(own, _)| name != own));
-        all.extend(own.map(|(name, value)| (name.into(), value)));
+        all.retain(|(name, _)| own.iter().all(|(own, _)| name.to_str() != Some(own)));
+        all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
         let program = std::env::current_exe().context("finding this program")?;
         Ok(ProgramRuns { init, program, project: place.project.clone(), environment: all })
     }

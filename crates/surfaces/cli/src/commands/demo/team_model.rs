@@ -34,7 +34,7 @@ fn reply(request: &Recorded) -> Reply {
         None if task.contains(EXPLORE) => explorer(answers),
         None if task.contains(WRITE) => writer(answers),
         None if task.contains(CHANGES) => changes(answers),
-        None => lead(&messages),
+        None => lead(messages),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `/team`, `/tasks` and `/mail`, and what another terminal sees of the team and of workers.
 
 use super::{quit, start};
-use crate::support::{World, answers, wait};
+use crate::support::{World, answers, until, wait};
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
 
@@ -66,8 +66,11 @@ fn a_team_is_seen_and_ended_from_a_session_and_seen_from_elsewhere() {
     talk.send_line("/team stop writer");
     talk.expect("writer may finish its turn within 60 s, and then ends");
     world.server.gate("writing").open();
-    talk.expect("writer: stopped");
     talk.expect("All done.");
+    until("the writer has ended", || {
+        let seen = world.run(&["agents", "--json"]).result();
+        seen["sessions"][0]["agents"][0]["team"]["phase"] == "stopped"
+    });
     talk.send_line("/team");
     talk.expect("writer  stopped: the lead or the user ended it");
     quit(&mut talk);
