@@ -166,8 +166,9 @@ pub async fn an_isolated_agent_has_no_more_rights_than_its_starter() {
         options.session.deny = vec!["Edit(./secret/**)".into()];
     });
     let session = open(options);
-    all(session.ask("go").unwrap()).await;
-    let [branch] = branches(&world).try_into().unwrap();
+    let seen = all(session.ask("go").unwrap()).await;
+    let told = results(&seen);
+    let [branch] = branches(&world).try_into().unwrap_or_else(|_| panic!("{told:?}"));
     let files = git(&world, &["ls-tree", "-r", "--name-only", &branch]);
     assert_eq!(files, "file\nsrc/ok", "{files}");
     session.close("other").await;

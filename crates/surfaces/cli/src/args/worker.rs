@@ -29,7 +29,7 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "NAME", help_heading = WORK)]
     pub name: Option<String>,
     /// If this process dies, its tasks can be claimed again after this time
-    #[arg(long, default_value_t = 60, value_name = "SECONDS", help_heading = WORK, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", help_heading = WORK)]
     pub lease: u64,
     #[command(flatten)]
     pub board: BoardArgs,
