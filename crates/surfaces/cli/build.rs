@@ -1,5 +1,4 @@
-//! Lets the linker put the functions that every start runs next to each other (`start-order.txt`, decision 23), and join
-//! those that are alike.
+//! Lets the linker put the functions that every start runs next to each other (`start-order.txt`, decision 23).
 //!
 //! Only where the linker can: a tiny program is linked in the same way first. Everything works without it, too; a start
 //! then loads more of the program file.
@@ -16,8 +15,6 @@ fn main() {
     }
     let list = Path::new(&variable("CARGO_MANIFEST_DIR")).join("start-order.txt");
     let arguments = [
-        // Functions with the same code become one.
-        "--icf=all".to_owned(),
         "--no-warn-symbol-ordering".to_owned(),
         format!("--symbol-ordering-file={}", list.display()),
     ];
