@@ -100,7 +100,6 @@ fn split(whole: &str) -> FrontSplit<'_> {
 fn yaml(front: &str) -> Result<Option<Vec<String>>, RuleHeaderError> {
     let read = |text: &str| {
         let options = serde_saphyr::options! {
-            with_snippet: false,
             budget: serde_saphyr::budget! {
                 max_depth: 16,
                 max_nodes: 2_000,
@@ -112,15 +111,12 @@ fn yaml(front: &str) -> Result<Option<Vec<String>>, RuleHeaderError> {
                 max_total_scalar_bytes: 2 * MOST_BYTES,
             },
         };
-        serde_saphyr::from_str_with_options::<Option<RuleFrontMatter>>(text, options)
+        ostler_yaml::read::<Option<RuleFrontMatter>>(text, options)
     };
     // Patterns are written without quotes everywhere, also those that YAML takes for something else.
     let front = read(front).or_else(|error| read(&quoted(front)).map_err(|_| error));
-    let front = front.map_err(|error| {
-        let line = error.location().map_or(1, |place| place.line());
-        let line = usize::try_from(line).unwrap_or(0).max(1) + 1;
-        (line, "its front matter is not valid YAML".to_owned())
-    })?;
+    let front =
+        front.map_err(|error| (error.line + 1, "its front matter is not valid YAML".to_owned()))?;
     Ok(match front.and_then(|front| front.paths) {
         None => None,
         Some(Paths::One(line)) => Some(parts(&line)),

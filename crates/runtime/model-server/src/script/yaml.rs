@@ -25,16 +25,8 @@ impl Script {
     /// Reads a script file. JSON is a subset of the format.
     pub fn from_yaml(source: &str) -> Result<Self, ScriptError> {
         let options = serde_saphyr::options! { strict_booleans: true };
-        let raw: RawScript =
-            serde_saphyr::from_str_with_options(source, options).map_err(|error| {
-                let line = error.location().map(|place| place.line()).unwrap_or_default();
-                let message = error.without_snippet().to_string();
-                // The place is said once, in front; hints for programmers are left out.
-                let what =
-                    message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-                let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
-                ScriptError::at(line, what)
-            })?;
+        let raw: RawScript = ostler_yaml::read(source, options)
+            .map_err(|error| ScriptError::at(error.line as u64, error.what))?;
         let mut script = Self {
             model: raw.model,
             usage: UsageRule {
