@@ -3,8 +3,8 @@
 use crate::redis_board::RedisBoard;
 use crate::reply::{Asked, Read, Reply};
 use ostler_board::{
-    Board, BoardError, BoardOverview, MOST_SHOWN, MailBacklog, ServerState, Status, TaskCounts,
-    TaskQuery, Throughput, WorkerClaim,
+    Board, BoardError, BoardOverview, DamagedEntry, MOST_SHOWN, MailBacklog, ServerState, Status,
+    TaskCounts, TaskQuery, Throughput, WorkerClaim,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ impl RedisBoard {
     pub(crate) fn look_over(&mut self) -> Result<BoardOverview, BoardError> {
         let mut reply = self.tasks(vec!["overview".to_owned()], Asked::default())?;
         let counted = self.readable(counts(&mut reply));
-        let (tasks, finished) = counted?;
+        let (tasks, finished, damaged) = counted?;
         let in_progress = TaskQuery { statuses: vec![Status::InProgress], limit: MOST_SHOWN };
         Ok(BoardOverview {
             board: self.address().to_string(),
@@ -23,6 +23,7 @@ impl RedisBoard {
             finished,
             workers: WorkerClaim::all(self.list(&in_progress)?.tasks),
             mail: self.backlogs()?,
+            damaged,
             server: Some(self.server_state()),
         })
     }
@@ -78,13 +79,14 @@ impl RedisBoard {
     }
 }
 
-fn counts(reply: &mut Reply) -> Read<(TaskCounts, Throughput)> {
+fn counts(reply: &mut Reply) -> Read<(TaskCounts, Throughput, Vec<DamagedEntry>)> {
     let mut counts = [0; 6];
     for count in &mut counts {
         *count = reply.number()?;
     }
     let tasks = TaskCounts::of(counts, reply.number()?);
-    Ok((tasks, Throughput { last_minute: reply.number()?, last_5_minutes: reply.number()? }))
+    let finished = Throughput { last_minute: reply.number()?, last_5_minutes: reply.number()? };
+    Ok((tasks, finished, reply.damaged()?))
 }
 
 fn backlog(reply: &mut Reply) -> Read<MailBacklog> {

@@ -1,7 +1,7 @@
 //! What a script answers, as values of ours.
 
 use ostler_board::backend::Objection;
-use ostler_board::{Refusal, Status};
+use ostler_board::{DamagedEntry, Refusal, Status};
 use redis::Value;
 use std::collections::HashMap;
 
@@ -43,6 +43,10 @@ impl Reply {
             "gone" => Ok(Verdict::Gone),
             _ => Err(Unreadable),
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,10 +94,19 @@ impl Reply {
         Ok(self.list()?.into_fields())
     }
 
+    /// What was set aside, by name.
+    pub(crate) fn damaged(&mut self) -> Read<Vec<DamagedEntry>> {
+        let Fields(found) = self.fields()?;
+        let entry = |(entry, why)| DamagedEntry { entry, why };
+        let mut all: Vec<DamagedEntry> = found.into_iter().map(entry).collect();
+        all.sort_by(|one, other| one.entry.cmp(&other.entry));
+        Ok(all)
+    }
+
     pub(crate) fn into_fields(mut self) -> Fields {
         let mut fields = HashMap::new();
         while let (Some(name), Some(value)) = (self.0.next(), self.0.next()) {
-            if let (Ok(name), Ok(value)) = (text(name), text(value)) {
+            if let (Ok(name), Ok(value)) = (lossy(name), lossy(value)) {
                 fields.insert(name, value);
             }
         }
@@ -127,6 +140,14 @@ fn text(value: Value) -> Read<String> {
     }
 }
 
+/// Whoever wrote it: one text that is not UTF-8 must not make a list unreadable.
+fn lossy(value: Value) -> Read<String> {
+    match value {
+        Value::BulkString(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        value => text(value),
+    }
+}
+
 pub(crate) fn status(number: u64) -> Read<Status> {
     let at = usize::try_from(number).map_err(|_| Unreadable)?;
     Status::ALL.get(at).copied().ok_or(Unreadable)
@@ -157,6 +178,7 @@ pub(crate) fn refusal(reason: &str, details: &mut Reply, asked: Asked) -> Read<R
             let reason = details.optional()?.filter(|_| is_stuck(status));
             Refusal::Blocked { id, by, status, reason }
         }
+        "damaged" => Refusal::Damaged { id: details.text()?, why: details.text()? },
         "overlaps" => Refusal::Overlaps { id: details.text()?, with: details.text()? },
         "too_many" => {
             let (what, count) = ("tasks on this board", details.number()?);

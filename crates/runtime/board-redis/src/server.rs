@@ -20,6 +20,8 @@ const MOST_MOVES: u32 = 8;
 pub(crate) struct Server {
     address: Address,
     connection: Option<Connection>,
+    /// Which run of the server the connection leads to; empty if this user may not know.
+    run: String,
     /// The node of the cluster that has the board, if it is not the one of the address.
     node: Option<ConnectionInfo>,
     /// How long a server that was there may be away.
@@ -30,14 +32,14 @@ pub(crate) struct Server {
 pub(crate) struct Request<'a> {
     pub(crate) program: &'a Program,
     pub(crate) key: &'a str,
-    /// The words before and after the mark of a repetition. Without words before it, there is none.
+    /// The words before the mark of a repetition and after the run of the server. Without words before it, there is no mark.
     pub(crate) head: Vec<String>,
     pub(crate) tail: Vec<String>,
 }
 
 impl Server {
     pub(crate) fn new(address: Address, patience: Duration) -> Self {
-        Server { address, connection: None, node: None, patience }
+        Server { address, connection: None, run: String::new(), node: None, patience }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -106,9 +108,13 @@ impl Server {
     fn send(&mut self, request: &Request<'_>, is_repeated: bool) -> Result<Value, RedisError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(self.node.as_ref().unwrap_or(&self.address.info))?,
+            None => {
+                let mut new = connect(self.node.as_ref().unwrap_or(&self.address.info))?;
+                self.run = run_of(&mut new);
+                new
+            }
         };
-        let answer = run(&mut connection, request, is_repeated);
+        let answer = run(&mut connection, &self.run, request, is_repeated);
         // What arrives later on a connection that was given up would answer the wrong request.
         let is_whole = answer.as_ref().map_or_else(|error| !error.is_io_error(), |_| true);
         self.connection = Some(connection).filter(|_| is_whole);
@@ -149,8 +155,9 @@ impl Server {
     ) -> Result<Value, RedisError> {
         let mut connection = connect(&self.address.at_node(host, port))?;
         cmd("SCRIPT").arg("LOAD").arg(&request.program.code).query::<String>(&mut connection)?;
+        let place = run_of(&mut connection);
         cmd("ASKING").query::<()>(&mut connection)?;
-        run(&mut connection, request, is_repeated)
+        run(&mut connection, &place, request, is_repeated)
     }
 
     fn failed(&self, error: &RedisError) -> BoardError {
@@ -159,8 +166,16 @@ impl Server {
     }
 }
 
+/// A server that was started again, or that took the place of another one, has another name.
+fn run_of(connection: &mut Connection) -> String {
+    let told = cmd("INFO").arg("server").query::<String>(connection).unwrap_or_default();
+    let run = told.lines().find_map(|line| line.strip_prefix("run_id:"));
+    run.map(|run| run.trim().to_owned()).unwrap_or_default()
+}
+
 fn run(
     connection: &mut Connection,
+    place: &str,
     request: &Request<'_>,
     is_repeated: bool,
 ) -> Result<Value, RedisError> {
@@ -169,7 +184,7 @@ fn run(
     if !request.head.is_empty() {
         command.arg(u8::from(is_repeated));
     }
-    command.arg(&request.tail).query(connection)
+    command.arg(place).arg(&request.tail).query(connection)
 }
 
 pub(crate) fn connect(info: &ConnectionInfo) -> Result<Connection, RedisError> {

@@ -116,11 +116,15 @@ impl Board for RedisBoard {
             let page = reply.number().and_then(|total| {
                 list.total = total;
                 after = reply.text()?;
-                reply.lists()?.iter_mut().map(|one| task(one, Detail::Listed)).collect()
+                Ok((reply.lists()?, reply.damaged()?))
             });
-            let page: Vec<Task> = self.readable(page)?;
+            let (page, damaged) = self.readable(page)?;
             let is_last = page.len() < size;
-            list.tasks.extend(page);
+            // A damaged one has nothing but its id.
+            let whole = page.into_iter().filter(|one| one.len() > 1);
+            let whole = whole.filter_map(|mut one| task(&mut one, Detail::Listed).ok());
+            list.tasks.extend(whole);
+            list.damaged = damaged;
             if is_last || list.tasks.len() >= query.limit {
                 return Ok(list);
             }

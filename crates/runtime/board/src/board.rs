@@ -1,6 +1,7 @@
 //! What a task board does, whatever keeps it.
 
 use crate::error::BoardError;
+use crate::overview::DamagedEntry;
 use crate::task::{NewTask, Status, Task, TaskId};
 use crate::task_action::TaskAction;
 use std::time::Duration;
@@ -62,4 +63,6 @@ pub struct TaskList {
     pub tasks: Vec<Task>,
     /// How many fit, shown or not.
     pub total: u64,
+    /// What cannot be read and was set aside: on a server, others can write.
+    pub damaged: Vec<DamagedEntry>,
 }

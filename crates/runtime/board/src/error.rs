@@ -46,6 +46,10 @@ pub enum Refusal {
     Blocked { id: String, by: String, status: Status, reason: Option<String> },
     #[error("task {id} has to wait: {with} is in progress and touches the same files")]
     Overlaps { id: String, with: String },
+    #[error(
+        "task {id} cannot be used: its entry on the server is damaged ({why}). Restore the server's data, or add the task again"
+    )]
+    Damaged { id: String, why: String },
     #[error("{what} has {bytes} bytes, and at most {most} are allowed")]
     TooLong { what: &'static str, bytes: usize, most: usize },
     #[error("there are {count} {what}, and at most {most} are allowed")]

@@ -54,8 +54,8 @@ pub use mail::{
 };
 pub use mailbox::{Mailbox, SharedBoard, receive_new};
 pub use overview::{
-    BoardOverview, MINUTE_MS, MOST_SHOWN, MailBacklog, ServerState, TaskCounts, Throughput,
-    WorkerClaim,
+    BoardOverview, DamagedEntry, MINUTE_MS, MOST_SHOWN, MailBacklog, ServerState, TaskCounts,
+    Throughput, WorkerClaim,
 };
 pub use task::{Blocker, HistoryEntry, NewTask, Priority, Status, Task, TaskEvent, TaskId};
 pub use task_action::TaskAction;

@@ -17,8 +17,18 @@ pub struct BoardOverview {
     pub workers: Vec<WorkerClaim>,
     /// Mailboxes with mail that is not settled, by name.
     pub mail: Vec<MailBacklog>,
+    /// What cannot be read and was set aside.
+    pub damaged: Vec<DamagedEntry>,
     /// None if the board is a file.
     pub server: Option<ServerState>,
+}
+
+/// An entry of a board that somebody else has changed or removed. It is not used, and everything else is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DamagedEntry {
+    /// `task 3f2a81c09e4d` or `mail …`.
+    pub entry: String,
+    pub why: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

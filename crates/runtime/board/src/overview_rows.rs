@@ -22,7 +22,15 @@ impl BoardFile {
                 last_5_minutes: finished_since(tx, now.saturating_sub(5 * MINUTE_MS))?,
             };
             let (tasks, mail) = (counts(tx)?, backlogs(tx)?);
-            Ok(BoardOverview { board, tasks, finished, workers, mail, server: None })
+            Ok(BoardOverview {
+                board,
+                tasks,
+                finished,
+                workers,
+                mail,
+                damaged: Vec::new(),
+                server: None,
+            })
         })
     }
 }

@@ -146,5 +146,5 @@ fn list(tx: &Transaction<'_>, query: &TaskQuery) -> Done<TaskList> {
         statement.query_map(parameters, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let read = |seq: &i64| task(tx, *seq, Detail::Listed);
     let tasks = seqs.iter().map(read).collect::<rusqlite::Result<_>>()?;
-    Ok(TaskList { tasks, total: unsigned(total) })
+    Ok(TaskList { tasks, total: unsigned(total), damaged: Vec::new() })
 }

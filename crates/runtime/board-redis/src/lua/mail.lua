@@ -23,9 +23,20 @@ local function pair(from, to)
   return K .. ':pair:' .. encoded(from) .. ':' .. encoded(to)
 end
 
+-- Nil if there is none, or if it cannot be read: then it is set aside.
 local function load(id)
-  local row = call('HMGET', key_of(id), 'st', 'd', 'u', 'c', 'q', 'f', 't')
-  if not row[1] then
+  local row = read('HMGET', key_of(id), 'st', 'd', 'u', 'c', 'q', 'f', 't', 'n', 'b', 'at')
+  if row and not row[1] and call('EXISTS', key_of(id)) == 0 then
+    return nil
+  end
+  local is_whole = row and row[6] and row[7] and row[9]
+  for _, at in ipairs({1, 2, 3, 4, 5, 8, 10}) do
+    is_whole = is_whole and row[at] and string.match(row[at], '^%d+$')
+  end
+  if not is_whole or tonumber(row[1]) > DEAD then
+    set_aside('mail ' .. id, row and 'some of its fields are missing or wrong' or 'it is of another type')
+    call('ZREM', OPEN, id)
+    call('ZREM', LEASES, id)
     return nil
   end
   return {
@@ -158,7 +169,7 @@ end
 local function lag(from, to)
   local key = pair(from, to)
   local oldest = call('ZRANGE', key, 0, 0)[1]
-  return call('ZCARD', key), oldest and call('HGET', key_of(oldest), 'at')
+  return call('ZCARD', key), oldest and read('HGET', key_of(oldest), 'at')
 end
 
 local action = {}
@@ -183,12 +194,12 @@ function action.send(id, from, to, is_reply, in_reply_to, text)
 end
 
 local function deliver(mail, lease)
-  local token = count('delivery', 1)
+  local token = unique('delivery')
   local key, lease_until = key_of(mail.id), now + tonumber(lease)
   call('HSET', key, 'st', DELIVERED, 'd', token, 'u', lease_until, 'c', mail.deliveries + 1)
   call('ZADD', LEASES, lease_until, mail.id)
   call('ZREM', returned(mail.to), mail.id)
-  remember(token .. ' ' .. mail.id)
+  remember(digits(token) .. ' ' .. mail.id)
   return {'ok', now, call('HGETALL', key)}
 end
 
@@ -220,14 +231,15 @@ local function take_next(who)
         return nil
       end
       local entry, fields = read[1][2][1][1], read[1][2][1][2]
-      local mail = fields and fields[1] == 'id' and load(fields[2])
+      local id = fields and fields[1] == 'id' and fields[2]
+      local mail = id and load(id)
       if mail and mail.status == UNREAD then
         return mail
       elseif not mail then
-        -- Not one of ours, or damaged: set aside, so that the queue goes on.
+        -- Not one of ours, or damaged: the queue goes on.
         call('XACK', key, GROUP, entry)
         call('XDEL', key, entry)
-        count('damaged', 1)
+        set_aside('mail ' .. (id or 'entry ' .. entry .. ' for ' .. who), 'it is gone, or none of ours')
       end
     end
   end
@@ -332,8 +344,8 @@ function action.backlog(after)
   local boxes, by_name = {}, {}
   for at = 1, #some, 2 do
     after = some[at + 1]
-    local row = call('HMGET', key_of(some[at]), 't', 'st', 'at')
-    if row[1] then
+    local row = load(some[at]) and call('HMGET', key_of(some[at]), 't', 'st', 'at')
+    if row then
       local own = by_name[row[1]]
       if not own then
         own = {row[1], 0, 0, row[3]}
@@ -356,7 +368,8 @@ function action.peek(from, to, with_archive, after, size)
   local mails, bytes = {}, 0
   for at = 1, #some, 2 do
     after = some[at + 1]
-    local row = call('HMGET', key_of(some[at]), 'f', 't')
+    local mail = load(some[at])
+    local row = mail and {mail.from, mail.to} or {}
     local fits = row[1] and (from == '' or from == '=' .. row[1]) and (to == '' or to == '=' .. row[2])
     if fits and #mails < size then
       mails[#mails + 1] = call('HGETALL', key_of(some[at]))
@@ -369,4 +382,4 @@ function action.peek(from, to, with_archive, after, size)
   return {'ok', #some == 1000 and after or '', mails}
 end
 
-return action[ACTION](unpack(ARGV, 13))
+return action[ACTION](unpack(ARGV, 14))

@@ -13,17 +13,58 @@ local function by_status(status)
   return K .. ':s:' .. status
 end
 
+-- A JSON list, from what begins it: what is inside is read where it is needed.
+local function is_list(text)
+  return text and string.sub(text, 1, 1) == '[' and string.sub(text, -1) == ']'
+end
+
+-- Out of every list, so that nobody meets it again.
+local function quarantine(id, why)
+  set_aside('task ' .. id, why)
+  for status = PENDING, CANCELLED do
+    call('ZREM', by_status(status), id)
+  end
+  call('ZREM', LEASES, id)
+  call('HDEL', HELD, id)
+  local from, members = 0, nil
+  repeat
+    members = call('ZRANGE', READY, from, from + 999)
+    for _, member in ipairs(members) do
+      if string.sub(member, 1, #id + 1) == id .. ' ' then
+        call('ZREM', READY, member)
+        from = from - 1
+      end
+    end
+    from = from + 1000
+  until #members < 1000
+end
+
+-- A number that is not negative; nil if it is something else.
+local function number(text)
+  return text and string.match(text, '^%d+$') and tonumber(text)
+end
+
+-- Nil if it cannot be read; then it is set aside.
 local function load(id)
-  local row = call('HMGET', TASK .. id, 'st', 'f', 'u', 'a', 'l', 'q', 'p', 'g', 'w', 'wk')
-  if not row[1] then
+  local row = read('HMGET', TASK .. id, 'st', 'f', 'u', 'a', 'l', 'q', 'p', 'g', 'w', 'wk', 'title', 'deps', 'touches')
+  if not row or not row[1] then
+    quarantine(id, row and 'it is gone' or 'it is of another type')
     return nil
   end
-  return {
+  local task = {
     id = id,
-    status = tonumber(row[1]), fence = tonumber(row[2]), lease_until = tonumber(row[3]),
-    attempt = tonumber(row[4]), losses = tonumber(row[5]), seq = tonumber(row[6]),
-    priority = tonumber(row[7]), globs = row[8], waits_for = tonumber(row[9]), worker = row[10],
+    status = number(row[1]), fence = number(row[2]), lease_until = number(row[3]),
+    attempt = number(row[4]), losses = number(row[5]), seq = number(row[6]),
+    priority = number(row[7]), globs = row[8], waits_for = number(row[9]), worker = row[10],
   }
+  local has_numbers = task.status and task.fence and task.lease_until and task.attempt and task.losses and task.seq
+    and task.priority and task.waits_for and task.status <= CANCELLED
+  local has_lists = row[11] and is_list(row[12]) and is_list(row[13])
+  if not has_numbers or not has_lists or not task.globs or not string.match(task.globs, '^%d*$') then
+    quarantine(id, 'some of its fields are missing or wrong')
+    return nil
+  end
+  return task
 end
 
 -- Its place among the tasks that can be claimed: what it touches is part of it, so that a search reads nothing else.
@@ -36,22 +77,26 @@ local function set_ready(task)
 end
 
 local function trim_events()
-  call('XTRIM', EVENTS, 'MAXLEN', '~', MOST_EVENTS)
+  read('XTRIM', EVENTS, 'MAXLEN', '~', MOST_EVENTS)
 end
 
 local function announce(id, event, fence, worker)
   if worker then
-    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence, 'worker', worker)
+    read('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence, 'worker', worker)
   else
-    call('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence)
+    read('XADD', EVENTS, '*', 'task', id, 'event', event, 'fence', fence)
   end
 end
 
 -- An entry of the history: time, event, fence, and a text after '=' if there is one.
 local function record(id, event, fence, text, at)
   local key = HISTORY .. id
-  local entry = at .. ' ' .. event .. ' ' .. fence .. (text and ' =' .. text or '')
-  local length = call('RPUSH', key, entry)
+  local entry = at .. ' ' .. event .. ' ' .. digits(fence) .. (text and ' =' .. text or '')
+  local length = read('RPUSH', key, entry)
+  if not length then
+    call('RENAME', key, K .. ':damaged:h:' .. id)
+    length = call('RPUSH', key, entry)
+  end
   -- The first entry of every history is not stored: the task knows when it was added.
   if length > MOST_HISTORY - 1 then
     call('LTRIM', key, length - MOST_HISTORY + 1, -1)
@@ -60,12 +105,11 @@ local function record(id, event, fence, text, at)
 end
 
 local function unblock_dependents(id)
-  for _, other in ipairs(call('LRANGE', WAITING .. id, 0, -1)) do
-    if call('HINCRBY', TASK .. other, 'w', -1) == 0 then
-      local task = load(other)
-      if task.status == PENDING then
-        set_ready(task)
-      end
+  for _, other in ipairs(read('LRANGE', WAITING .. id, 0, -1) or {}) do
+    local left = read('HINCRBY', TASK .. other, 'w', -1)
+    local task = (not left or left <= 0) and load(other)
+    if task and task.status == PENDING and task.waits_for == 0 then
+      set_ready(task)
     end
   end
   call('DEL', WAITING .. id)
@@ -112,8 +156,8 @@ local function write(task, to, at)
   end
   if status == DONE then
     unblock_dependents(task.id)
-    call('ZADD', FINISHES, at, task.id)
-    call('ZREMRANGEBYSCORE', FINISHES, '-inf', at - LATELY_MS)
+    read('ZADD', FINISHES, at, task.id)
+    read('ZREMRANGEBYSCORE', FINISHES, '-inf', at - LATELY_MS)
   end
   if to.event then
     record(task.id, to.event, to.fence or 0, to.text, at)
@@ -152,11 +196,23 @@ local function expire()
   return #ids > 0
 end
 
+-- What cannot be read will not be done by itself.
 local function needed(id)
+  local is_readable, names = pcall(cjson.decode, read('HGET', TASK .. id, 'deps') or '')
+  if not is_readable or type(names) ~= 'table' then
+    quarantine(id, 'what it depends on cannot be read')
+    return {}
+  end
   local all = {}
-  for at, other in ipairs(cjson.decode(call('HGET', TASK .. id, 'deps'))) do
-    local row = call('HMGET', TASK .. other, 'st', 'err')
-    all[at] = {other, row[1], row[2]}
+  for at, other in ipairs(names) do
+    other = tostring(other)
+    local row = read('HMGET', TASK .. other, 'st', 'err')
+    local status = row and number(row[1])
+    if status and status <= CANCELLED then
+      all[at] = {other, row[1], row[2]}
+    else
+      all[at] = {other, PARKED, 'its entry on the server is damaged'}
+    end
   end
   return all
 end
@@ -204,7 +260,13 @@ local function make_overlap()
   local parsed = {}
   local function paths(globs)
     if not parsed[globs] then
-      parsed[globs] = cjson.decode(call('HGET', GLOBS, globs))
+      local is_readable, found = pcall(cjson.decode, read('HGET', GLOBS, globs) or '')
+      if not is_readable or type(found) ~= 'table' then
+        -- Whatever they were: all files.
+        set_aside('globs ' .. globs, 'they cannot be read')
+        found = {{0}}
+      end
+      parsed[globs] = found
     end
     return parsed[globs]
   end
@@ -237,29 +299,46 @@ local function overlaps_any(globs, held)
   return false
 end
 
--- The first task in order that touches nothing that a task in progress touches.
-local function first_claimable()
+-- The first task in order that touches nothing that a task in progress touches. Or nil, and whether something that was in
+-- the way is gone, so that another look may find one.
+local function look_for_claimable()
   local held, has_to_wait = nil, {}
   local from, size = 0, 1
   while true do
     local members = call('ZRANGE', READY, from, from + size - 1)
     for _, member in ipairs(members) do
       local id, globs = string.match(member, '^(%S+) (%d*)$')
-      if globs == '' then
-        return id
-      end
-      held = held or call('HVALS', HELD)
-      if has_to_wait[globs] == nil then
+      held = held or globs ~= '' and call('HVALS', HELD)
+      if not globs then
+        call('ZREM', READY, member)
+        set_aside('ready ' .. member, 'it is none of ours')
+        return nil, true
+      elseif globs ~= '' and has_to_wait[globs] == nil then
         has_to_wait[globs] = overlaps_any(globs, held)
       end
       if not has_to_wait[globs] then
-        return id
+        local task = load(id)
+        if task and task.status == PENDING then
+          return task
+        end
+        -- What it is listed as is not what it is.
+        call('ZREM', READY, member)
+        return nil, true
       end
     end
     if #members < size then
       return nil
     end
     from, size = from + size, 500
+  end
+end
+
+local function first_claimable()
+  for _ = 1, MOST_EXPIRED do
+    local task, again = look_for_claimable()
+    if task or not again then
+      return task
+    end
   end
 end
 
@@ -287,9 +366,12 @@ local function found(name)
     return nil, refusal
   end
   local task = load(id)
-  if has_lapsed(task) then
+  if task and has_lapsed(task) then
     expire_task(task)
     task = load(id)
+  end
+  if not task then
+    return nil, {'no', 'damaged', id, call('HGET', DAMAGED, 'task ' .. id) or ''}
   end
   return task
 end
@@ -327,14 +409,13 @@ local function claim(id, worker, lease)
   local has_changed = expire()
   local task
   if id == '' then
-    local first = first_claimable()
-    if not first then
+    task = first_claimable()
+    if not task then
       if has_changed then
         ring()
       end
       return {'ok'}
     end
-    task = load(first)
   else
     local refusal
     task, refusal = found(id)
@@ -343,7 +424,7 @@ local function claim(id, worker, lease)
       return refusal
     end
   end
-  local fence, lease_until = count('fence', 1), now + tonumber(lease)
+  local fence, lease_until = unique('fence'), now + tonumber(lease)
   -- Not each time: that costs more than it saves.
   if fence % 100 == 0 then
     trim_events()
@@ -356,18 +437,18 @@ local function claim(id, worker, lease)
     to.result, to.error = false, false
   end
   write(task, to, now)
-  remember(task.id .. ' ' .. fence .. ' ' .. lease_until)
+  remember(task.id .. ' ' .. digits(fence) .. ' ' .. lease_until)
   ring()
-  return {'ok', task.id, tostring(fence), tostring(lease_until)}
+  return {'ok', task.id, digits(fence), tostring(lease_until)}
 end
 
 -- What comes below is not even defined for a claim: that is what servers do most.
 if ACTION == 'claim' then
-  return claim(ARGV[13], ARGV[14], ARGV[15])
+  return claim(ARGV[14], ARGV[15], ARGV[16])
 end
 
 local function show(id)
-  return {'ok', id, call('HGETALL', TASK .. id), needed(id), call('LRANGE', HISTORY .. id, 0, -1)}
+  return {'ok', id, call('HGETALL', TASK .. id), needed(id), read('LRANGE', HISTORY .. id, 0, -1) or {}}
 end
 
 local function is_held(task, fence)
@@ -482,15 +563,16 @@ function action.overview()
   end
   answer[#answer + 1] = call('ZCARD', READY)
   for _, ago in ipairs({60000, LATELY_MS}) do
-    answer[#answer + 1] = call('ZCOUNT', FINISHES, '(' .. (now - ago), '+inf')
+    answer[#answer + 1] = read('ZCOUNT', FINISHES, '(' .. (now - ago), '+inf') or 0
   end
+  answer[#answer + 1] = call('HGETALL', DAMAGED)
   return answer
 end
 
 function action.next()
   expire()
-  local id = first_claimable()
-  return id and show(id) or {'ok'}
+  local task = first_claimable()
+  return task and show(task.id) or {'ok'}
 end
 
 -- statuses, the place after which to go on, how many
@@ -512,9 +594,10 @@ function action.list(statuses, after, size)
   for at = 1, math.min(#places, tonumber(size)) do
     last = places[at]
     local id = ids[last]
-    tasks[at] = {id, call('HGETALL', TASK .. id), needed(id)}
+    -- A damaged one is there once more, without its fields, and from the next time on no more.
+    tasks[at] = load(id) and {id, call('HGETALL', TASK .. id), needed(id)} or {id}
   end
-  return {'ok', total, tostring(last), tasks}
+  return {'ok', total, tostring(last), tasks, call('HGETALL', DAMAGED)}
 end
 
 -- The globs of a task as a number: tasks with the same globs share it.
@@ -536,7 +619,7 @@ local function insert(task)
   local globs = glob_set(task.touches, task.paths)
   local waits_for = 0
   for _, id in ipairs(task.needs) do
-    local status = call('HGET', TASK .. id, 'st')
+    local status = read('HGET', TASK .. id, 'st')
     if not status or tonumber(status) ~= DONE then
       waits_for = waits_for + 1
       call('RPUSH', WAITING .. id, task.id)
@@ -559,7 +642,7 @@ function action.add()
   if remembered() then
     return {'ok'}
   end
-  local has_twins, has_circle, at, tasks, new = ARGV[13], ARGV[14], 15, {}, {}
+  local has_twins, has_circle, at, tasks, new = ARGV[14], ARGV[15], 16, {}, {}
   while ARGV[at] do
     local task = {
       id = ARGV[at], title = ARGV[at + 1], description = ARGV[at + 2], priority = ARGV[at + 3],
@@ -613,4 +696,4 @@ end
 if ACTION == 'add' then
   return action.add()
 end
-return action[ACTION](unpack(ARGV, 13))
+return action[ACTION](unpack(ARGV, 14))

@@ -24,7 +24,7 @@ with_cases!(on_redis);
 /// A passage of a script, what it is replaced with, and the case that must notice.
 const PLANTED: &[(&str, &str, &str)] = &[
     ("task.fence ~= fence or fence == 0", "false", "a_stale_worker_is_refused"),
-    ("count('fence', 1), now", "task.attempt + 1, now", "fences_only_grow"),
+    ("unique('fence'), now", "task.attempt + 1, now", "fences_only_grow"),
     (
         "losses = 0, event = 'returned'",
         "losses = 0, event = 'retried'",
@@ -44,11 +44,6 @@ const PLANTED: &[(&str, &str, &str)] = &[
     (
         "if not has_to_wait[globs] then",
         "if true then",
-        "a_crowd_never_gets_the_same_or_overlapping_tasks",
-    ),
-    (
-        "call('ZREM', READY, ready_member(task))",
-        "",
         "a_crowd_never_gets_the_same_or_overlapping_tasks",
     ),
     ("if waits_for == 0 then", "if true then", "a_task_waits_for_what_it_depends_on"),

@@ -215,9 +215,12 @@ fn a_damaged_mail_is_set_aside() {
         assert_eq!(board.receive("eve", LEASE).unwrap().unwrap().mail.text, expected);
     }
     assert_eq!(board.receive("eve", LEASE).unwrap(), None);
-    let aside: u64 =
-        cmd("HGET").arg("ostler:{b}:meta").arg("damaged").query(&mut connection).unwrap();
-    assert_eq!(aside, 2);
+    let damaged = board.overview().unwrap().damaged;
+    let mut aside: Vec<String> = damaged.into_iter().map(|one| one.entry).collect();
+    aside.sort();
+    let mut expected = [format!("mail {}", ids[0]), "mail entry 900-1 for eve".to_owned()];
+    expected.sort();
+    assert_eq!(aside, expected);
 }
 
 /// E16 and E17. Agents with strange names are a case of the suite (`strange_names_do_not_mix`).

@@ -424,7 +424,7 @@ impl Board for MemoryBoard {
         let all: Vec<usize> = (0..world.tasks.len()).filter(fits).collect();
         let shown = all.iter().take(query.limit);
         let tasks = shown.map(|at| self.seen(&world, *at, false)).collect();
-        Ok(TaskList { tasks, total: all.len() as u64 })
+        Ok(TaskList { tasks, total: all.len() as u64, damaged: Vec::new() })
     }
 }
 
