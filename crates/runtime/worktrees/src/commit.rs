@@ -37,7 +37,7 @@ impl Default for Author {
 pub struct Committed {
     /// None: nothing has changed since the last commit.
     pub commit: Option<ObjectId>,
-    /// Repositories inside the tree, which are not part of the commit.
+    /// Repositories and special files inside the tree, which are not part of the commit.
     pub left_out: Vec<PathBuf>,
 }
 
@@ -179,7 +179,12 @@ impl Worktrees {
         let call = on(doing).args(["rev-parse", "--verify", "--end-of-options"]);
         let parent_tree = call.arg(format!("{}^{{tree}}", look.parent)).text().await?;
         let parent_tree = ObjectId::printed(&parent_tree, doing)?;
-        let paths = [&look.changes.changed[..], &look.changes.new].concat();
+        let kinds = Replaced::among(&record.path, &look.changes.changed);
+        for batch in batches(&kinds.gone) {
+            let call = on("read the files of the worktree").input(batch);
+            call.args(["update-index", "--force-remove", "-z", "--stdin"]).success().await?;
+        }
+        let paths = [&kinds.others[..], &look.changes.new].concat();
         self.refuse_large(record, &paths)?;
         for batch in batches(&paths) {
             let call = on("read the files of the worktree").input(batch);
@@ -190,7 +195,8 @@ impl Worktrees {
         let doing = "store the files of the worktree";
         let tree = ObjectId::printed(&on(doing).args(["write-tree"]).text().await?, doing)?;
         let Look { parent, index, changes, .. } = look;
-        Ok(Content { tree, parent, parent_tree, left_out: changes.repositories, index })
+        let left_out = [changes.repositories, kinds.special].concat();
+        Ok(Content { tree, parent, parent_tree, left_out, index })
     }
 
     fn refuse_large(&self, record: &TreeRecord, paths: &[PathBuf]) -> Result<(), WorktreeError> {
@@ -290,6 +296,38 @@ async fn changed_paths<'a>(
     let ChangedPaths { changed, repositories, .. } = &mut found;
     changed.retain(|path| !repositories.contains(path));
     Ok(found)
+}
+
+/// Tracked files in whose place there is something that git cannot read as a file.
+#[derive(Default)]
+struct Replaced {
+    /// A directory above is a link or a file now.
+    gone: Vec<PathBuf>,
+    /// A pipe, a socket or a device: git cannot store it, so the file stays as it was committed.
+    special: Vec<PathBuf>,
+    others: Vec<PathBuf>,
+}
+
+impl Replaced {
+    fn among(top: &Path, changed: &[PathBuf]) -> Self {
+        let mut found = Replaced::default();
+        for path in changed {
+            let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            let is_replaced = above
+                .map(|above| top.join(above).symlink_metadata())
+                .any(|meta| meta.is_ok_and(|meta| !meta.is_dir()));
+            let is_special = top
+                .join(path)
+                .symlink_metadata()
+                .is_ok_and(|meta| !(meta.is_file() || meta.is_dir() || meta.is_symlink()));
+            match (is_replaced, is_special) {
+                (true, _) => found.gone.push(path.clone()),
+                (false, true) => found.special.push(path.clone()),
+                (false, false) => found.others.push(path.clone()),
+            }
+        }
+        found
+    }
 }
 
 /// Paths that end with NUL, in pieces that git takes at once.

@@ -185,7 +185,7 @@ impl Worktrees {
         }
         self.registry.write(record)?;
         if let Some(text) = new.include {
-            let copied = include::copy(self, git, record, text).await?;
+            let copied = include::copy(self, git, (&record.name, &record.path), text).await?;
             record.included =
                 copied.paths.iter().map(|path| path.to_string_lossy().into()).collect();
             self.registry.write(record)?;

@@ -12,6 +12,9 @@ pub enum WorktreeError {
     #[error("git was not found on the PATH; install git {needed} or newer", needed = crate::git::MINIMUM_TEXT)]
     GitMissing,
 
+    #[error("{0}")]
+    Clone(String),
+
     #[error("git has no remote called \"{name}\"; `git remote -v` lists them")]
     NoRemote { name: String },
 

@@ -4,6 +4,7 @@
 //! merge drivers) are replaced by what the user's settings say; see [`crate::git_settings`].
 
 use crate::error::{WorktreeError, git_words};
+use crate::private_view::PrivateView;
 use ostler_exec::{Command, Executor, OutputLimits};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -109,6 +110,8 @@ pub struct Git {
     pub(crate) limits: GitLimits,
     /// The repository's own directory, once it is known.
     common_dir: Option<PathBuf>,
+    /// Where private views of git directories are made.
+    views: Option<PathBuf>,
     /// For the repository that the calls are about.
     pub(crate) overrides: Vec<(String, String)>,
     is_online: bool,
@@ -136,13 +139,21 @@ impl Git {
         let mut environment = environment;
         environment.retain(|(name, _)| PASSED.iter().any(|passed| name == passed));
         environment.extend(VARIABLES.map(|(name, value)| (name.into(), value.into())));
-        let (common_dir, overrides, is_online) = (None, Vec::new(), false);
-        Ok(Git { executor, program, environment, limits, common_dir, overrides, is_online })
+        Ok(Git {
+            executor,
+            program,
+            environment,
+            limits,
+            common_dir: None,
+            views: None,
+            overrides: Vec::new(),
+            is_online: false,
+        })
     }
 
     /// For calls on trees of this repository.
-    pub(crate) fn of_repository(self, common_dir: &Path) -> Git {
-        Git { common_dir: Some(common_dir.to_path_buf()), ..self }
+    pub(crate) fn of_repository(self, common_dir: &Path, views: PathBuf) -> Git {
+        Git { common_dir: Some(common_dir.to_path_buf()), views: Some(views), ..self }
     }
 
     /// For calls that talk to a remote of the repository, as its settings say. They still ask nobody.
@@ -151,6 +162,24 @@ impl Git {
         git.is_online = true;
         git.environment.retain(|(name, _)| !ONLINE.iter().any(|online| name == online));
         git.environment.push(("GIT_ALLOW_PROTOCOL".into(), "file:git:http:https:ssh".into()));
+        git
+    }
+
+    /// For calls that fetch from a URL, by one protocol.
+    pub(crate) fn with_protocol(&self, protocol: &str) -> Git {
+        let mut git = self.with_network();
+        git.environment.retain(|(name, _)| name != "GIT_ALLOW_PROTOCOL");
+        git.environment.push(("GIT_ALLOW_PROTOCOL".into(), protocol.into()));
+        git
+    }
+
+    /// For calls that run no program of the user's either, such as filters.
+    pub(crate) fn without_user_settings(&self) -> Git {
+        let mut git = self.clone();
+        for (name, value) in [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")] {
+            git.environment.push((name.into(), value.into()));
+        }
+        git.environment.push(("GIT_ATTR_NOSYSTEM".into(), "1".into()));
         git
     }
 
@@ -176,17 +205,19 @@ impl Git {
             doing,
             args: Vec::new(),
             variables: Vec::new(),
+            view_of: None,
             input: None,
             limit: self.limits.lookup,
+            file_size: None,
         }
     }
 
     /// A call on a tree that somebody else may have changed: git is told where the repository is, and reads nothing of
-    /// the tree to find out. Nor does it read in the tree's own git directory where the repository is: commands of other
-    /// sessions may be able to write there.
+    /// the tree to find out. Nor does it read in the tree's own git directory where the repository is, or which programs
+    /// to run: commands of other sessions may be able to write there.
     pub(crate) fn on_tree(&self, git_dir: &Path, tree: &Path, doing: &'static str) -> GitCall<'_> {
         let mut call = self.at(tree, doing);
-        call.variables.push(("GIT_DIR".into(), git_dir.into()));
+        call.view_of = Some(git_dir.to_path_buf());
         call.variables.push(("GIT_WORK_TREE".into(), tree.into()));
         if let Some(common_dir) = &self.common_dir {
             call.variables.push(("GIT_COMMON_DIR".into(), common_dir.into()));
@@ -195,13 +226,14 @@ impl Git {
         call
     }
 
-    fn settings(&self) -> Vec<(OsString, OsString)> {
+    fn settings(&self, more: &[(String, String)]) -> Vec<(OsString, OsString)> {
         let applies = |(name, _): &&(&str, &str)| !self.is_online || !ONLINE.contains(name);
         let fixed = SETTINGS
             .iter()
             .filter(applies)
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let all: Vec<(String, String)> = fixed.chain(self.overrides.iter().cloned()).collect();
+        let all: Vec<(String, String)> =
+            fixed.chain(self.overrides.iter().chain(more).cloned()).collect();
         let mut variables = vec![("GIT_CONFIG_COUNT".into(), all.len().to_string().into())];
         for (number, (name, value)) in all.into_iter().enumerate() {
             variables.push((format!("GIT_CONFIG_KEY_{number}").into(), name.into()));
@@ -223,8 +255,11 @@ pub(crate) struct GitCall<'a> {
     doing: &'static str,
     args: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
+    /// The git directory of the checkout that it is about.
+    view_of: Option<PathBuf>,
     input: Option<Vec<u8>>,
     limit: Duration,
+    file_size: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -261,6 +296,12 @@ impl GitCall<'_> {
         self
     }
 
+    /// No file that it writes can be larger.
+    pub fn writing_at_most(mut self, bytes: u64) -> Self {
+        self.file_size = Some(bytes);
+        self
+    }
+
     /// Runs it; the exit code is the caller's to judge.
     pub async fn run(self) -> Result<GitOutput, WorktreeError> {
         let mut waits = Backoff::new(self.git.limits.patience);
@@ -285,18 +326,35 @@ impl GitCall<'_> {
         Ok(output)
     }
 
+    async fn view(&self) -> Result<Option<PrivateView>, WorktreeError> {
+        match (&self.view_of, &self.git.views, &self.git.common_dir) {
+            (Some(git_dir), Some(views), Some(common_dir)) => {
+                PrivateView::of(self.git, (views, common_dir), git_dir).await
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Runs it and hands over its output as it comes. Output beyond the limit is not handed over.
     async fn stream(self, sink: impl FnMut(&[u8])) -> Result<GitOutput, WorktreeError> {
-        let GitCall { git, directory, doing, args, variables, input, limit } = self;
+        let view = self.view().await?;
+        let GitCall { git, directory, doing, args, variables, view_of, input, limit, file_size } =
+            self;
         let mut command = Command::new(&git.program, &directory);
         command.args = ["--no-pager", "--no-optional-locks"].map(OsString::from).to_vec();
         command.args.extend(args);
         command.env.clone_from(&git.environment);
-        command.env.extend(git.settings());
+        command.env.extend(git.settings(view.as_ref().map_or(&[], |view| &view.settings)));
+        let git_dir = view.as_ref().map(|view| &view.path).or(view_of.as_ref());
+        command.env.extend(git_dir.map(|git_dir| ("GIT_DIR".into(), git_dir.into())));
+        // A call may have an index of its own, which then wins.
+        let index = view.as_ref().map(|view| ("GIT_INDEX_FILE".into(), view.index.clone().into()));
+        command.env.extend(index.filter(|(name, _)| !variables.iter().any(|(own, _)| own == name)));
         command.env.extend(variables);
         command.input = input;
         command.separate_errors = true;
         command.time_limit = Some(limit);
+        command.limits.file_size = file_size;
         let most = git.limits.output as u64 + 1;
         command.output =
             OutputLimits { head: 64 << 10, tail: 16 << 10, sink: most, total: 1 << 30 };

@@ -6,7 +6,7 @@
 use crate::error::WorktreeError;
 use crate::files;
 use crate::git::Git;
-use crate::registry::{TreeRecord, run_blocking};
+use crate::registry::run_blocking;
 use crate::repository::TreeWarning;
 use crate::worktrees::{TreeLimits, Worktrees};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -40,11 +40,11 @@ pub(crate) struct Copied {
 pub(crate) async fn copy(
     trees: &Worktrees,
     git: &Git,
-    record: &TreeRecord,
+    (name, path): (&str, &Path),
     patterns: &str,
 ) -> Result<Copied, WorktreeError> {
-    let names = matching(trees, git, record, patterns).await?;
-    let (from, to, limits) = (trees.repository.top.clone(), record.path.clone(), trees.limits);
+    let names = matching(trees, git, name, patterns).await?;
+    let (from, to, limits) = (trees.repository.top.clone(), path.to_path_buf(), trees.limits);
     run_blocking(move || copy_all(&from, &to, names, limits)).await
 }
 
@@ -52,10 +52,10 @@ pub(crate) async fn copy(
 async fn matching(
     trees: &Worktrees,
     git: &Git,
-    record: &TreeRecord,
+    name: &str,
     patterns: &str,
 ) -> Result<Vec<PathBuf>, WorktreeError> {
-    let file = trees.registry.include_path(&record.name);
+    let file = trees.registry.include_path(name);
     files::write_whole(&file, patterns.as_bytes())?;
     let mut names = Vec::new();
     let call = git.at(&trees.repository.top, "look for files to include").slow();

@@ -6,7 +6,8 @@
 //! Invariants:
 //! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts;
 //!   filters and merge drivers only if the user's own settings name them ([`Git`]).
-//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force.
+//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force, **and by
+//!   `plain_clone.rs`**, which fetches one commit by one protocol and runs nothing of it.
 //! - **Writes go to objects and refs of ours** (`refs/heads/ostler/*`, `refs/ostler/*`), each ref by compare-and-swap.
 //!   The exception is the target of a merge, which moves by compare-and-swap, too.
 //! - **Work that exists nowhere else is never removed without a person's decision**: commits that no other branch has,
@@ -22,6 +23,7 @@
 mod access;
 mod commit;
 mod create;
+mod dependencies;
 mod diff;
 mod error;
 mod files;
@@ -34,6 +36,8 @@ mod names;
 mod object_id;
 mod overlap;
 mod owner;
+mod plain_clone;
+mod private_view;
 mod prune;
 mod queue;
 mod registry;
@@ -46,6 +50,7 @@ mod worktrees;
 pub use access::TreeAccess;
 pub use commit::{Author, Committed};
 pub use create::NewTree;
+pub use dependencies::Start;
 pub use diff::{ChangedFile, TreeDiff};
 pub use error::WorktreeError;
 pub use git::{Git, GitLimits};
@@ -55,10 +60,11 @@ pub use names::tree_name;
 pub use object_id::ObjectId;
 pub use overlap::{LineRange, Overlap, SharedFile, TrialMerge};
 pub use owner::{Owner, OwnerKind, ProcessMark};
+pub use plain_clone::{CloneLimits, GitSource, clone_files};
 pub use prune::{Discarded, KeepReason, KeptTree, PruneOptions, PruneReport};
 pub use queue::{
-    BranchOutcome, BranchReport, Check, CheckFuture, Landing, MergeQueue, QueueOptions,
-    QueueReport, Verdict,
+    BranchOutcome, BranchReport, Check, CheckFuture, CleanCheckout, Landing, MergeQueue,
+    QueueOptions, QueueReport, Verdict,
 };
 pub use registry::{Stage, TreeRecord};
 pub use remote::Fetched;

@@ -110,7 +110,7 @@ impl Worktrees {
         other: &ObjectId,
     ) -> Result<TrialMerge, WorktreeError> {
         let doing = "try a merge";
-        let call = git.at(&self.repository.top, doing).slow();
+        let call = git.on_tree(&self.repository.git_dir, &self.repository.top, doing);
         let call = call.args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
         let output = call.args([one.as_str(), other.as_str()]).run().await?;
         let mut parts = output.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty());

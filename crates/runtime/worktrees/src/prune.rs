@@ -96,6 +96,17 @@ pub struct Discarded {
     pub warnings: Vec<TreeWarning>,
 }
 
+/// What has to be true of a tree that is removed.
+#[derive(Clone, Copy)]
+enum RemovalTerms {
+    /// A person has decided it.
+    Decided,
+    /// Nothing is only there.
+    Merged(PruneOptions),
+    /// It is as it was made.
+    Unchanged(PruneOptions),
+}
+
 /// The commit at which the branch may be deleted with the tree; none if there is no branch.
 ///
 /// # Errors
@@ -153,7 +164,10 @@ impl Worktrees {
             match removable(&entry, options) {
                 Err(reason) => report.kept.push(KeptTree { name, reason }),
                 Ok(_) if options.dry_run => report.removed.push(name),
-                Ok(_) => match self.remove_unowned(&entry, Some(options), commands).await? {
+                Ok(_) => match self
+                    .remove_unowned(&entry, RemovalTerms::Merged(options), commands)
+                    .await?
+                {
                     Ok(warnings) => {
                         report.warnings.extend(warnings);
                         report.removed.push(name);
@@ -182,13 +196,19 @@ impl Worktrees {
     ) -> Result<Vec<TreeWarning>, WorktreeError> {
         let name = tree.name().to_owned();
         self.release(tree).await?;
-        let entry = self.find(&name).await?;
+        let mut entry = self.find(&name).await?;
         let options = PruneOptions { ignored: true, dry_run: false };
         let base = entry.record.as_ref().map(|record| &record.base);
-        if entry.tip.as_ref() != base || removable(&entry, options).is_err() {
+        if entry.tip.as_ref() != base {
             return Ok(Vec::new());
         }
-        Ok(self.remove_unowned(&entry, Some(options), commands).await?.unwrap_or_default())
+        // What it began with belongs to others, who have branches of their own.
+        entry.unmerged = 0;
+        if removable(&entry, options).is_err() {
+            return Ok(Vec::new());
+        }
+        let terms = RemovalTerms::Unchanged(options);
+        Ok(self.remove_unowned(&entry, terms, commands).await?.unwrap_or_default())
     }
 
     /// Gives up a tree and its branch, merged or not. A person decides that.
@@ -221,9 +241,12 @@ impl Worktrees {
         }
         let has_changes = entry.uncommitted.as_ref().is_some_and(|found| found.has_changes());
         if has_changes {
-            discarded.content = self.draft(record).await.ok();
+            discarded.content = Some(self.draft(record).await.map_err(|error| {
+                let why = format!("its content cannot be stored first ({error}). Remove what is in the way, or delete the directory yourself");
+                WorktreeError::Unusable { path: entry.path.clone(), why }
+            })?);
         }
-        let removed = self.remove_unowned(&entry, None, commands).await?;
+        let removed = self.remove_unowned(&entry, RemovalTerms::Decided, commands).await?;
         discarded.warnings = removed.map_err(|_| in_use())?;
         Ok(discarded)
     }
@@ -244,11 +267,11 @@ impl Worktrees {
         self.move_ref(&reference, None, entry.tip.as_ref()).await
     }
 
-    /// Becomes the owner, looks again if the tree may go (with `None` a person has decided that), and removes it.
+    /// Becomes the owner, looks again if the tree may go, and removes it.
     async fn remove_unowned(
         &self,
         entry: &TreeEntry,
-        options: Option<PruneOptions>,
+        terms: RemovalTerms,
         commands: Option<&dyn TreeCommands>,
     ) -> Result<Result<Vec<TreeWarning>, KeepReason>, WorktreeError> {
         let lock = self.registry.lock().await?;
@@ -256,12 +279,22 @@ impl Worktrees {
         let taken = self.registry.take(&lock, &record.name, record.process.as_ref())?;
         let Some(_file) = taken else { return Ok(Err(KeepReason::InUse)) };
         drop(lock);
-        let tip = match options {
-            None => entry.tip.clone(),
-            Some(options) => match removable(&self.look_again(entry, &record).await?, options) {
-                Ok(tip) => tip,
-                Err(reason) => return Ok(Err(reason)),
-            },
+        let found = match terms {
+            RemovalTerms::Decided => Ok(entry.tip.clone()),
+            RemovalTerms::Merged(options) => {
+                removable(&self.look_again(entry, &record).await?, options)
+            }
+            RemovalTerms::Unchanged(options) => {
+                let mut entry = self.look_again(entry, &record).await?;
+                if entry.tip.as_ref() == Some(&record.base) {
+                    entry.unmerged = 0;
+                }
+                removable(&entry, options)
+            }
+        };
+        let tip = match found {
+            Ok(tip) => tip,
+            Err(reason) => return Ok(Err(reason)),
         };
         let mut warnings = Vec::new();
         if let Some(commands) = commands.filter(|_| has_run_setup(&record)) {

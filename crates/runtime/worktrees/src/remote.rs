@@ -26,18 +26,18 @@ impl Worktrees {
         }
     }
 
-    /// Fetches the current branch and the branches of ours that begin so.
+    /// Fetches the current branch and the branches of ours that begin with one of these.
     ///
     /// # Errors
     /// If the remote is unknown or cannot be reached.
-    pub async fn fetch(&self, remote: &str, prefix: &str) -> Result<Fetched, WorktreeError> {
+    pub async fn fetch(&self, remote: &str, prefixes: &[String]) -> Result<Fetched, WorktreeError> {
         self.check_remote(remote).await?;
         let branch = self.current_branch().await?;
         let network = self.git.with_network();
         let listing = network.at(&self.repository.top, "look at the remote").slow();
-        let (base_ref, ours) =
-            (format!("refs/heads/{branch}"), format!("refs/heads/{BRANCH_PREFIX}{prefix}*"));
-        let listing = listing.args(["ls-remote", "--refs", remote, &base_ref, &ours]);
+        let base_ref = format!("refs/heads/{branch}");
+        let ours = prefixes.iter().map(|prefix| format!("refs/heads/{BRANCH_PREFIX}{prefix}*"));
+        let listing = listing.args(["ls-remote", "--refs", remote, &base_ref]).args(ours);
         let listed = listing.text().await?;
         let refs: Vec<&str> = listed.lines().filter_map(|line| line.split('\t').nth(1)).collect();
         if refs.is_empty() {

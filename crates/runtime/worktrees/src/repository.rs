@@ -150,7 +150,8 @@ impl Repository {
     }
 
     pub(crate) async fn programs(&self, git: &Git) -> Result<ProgramSettings, WorktreeError> {
-        ProgramSettings::read(git.at(&self.top, "read the settings of git")).await
+        let call = git.on_tree(&self.git_dir, &self.top, "read the settings of git");
+        ProgramSettings::read(call).await
     }
 
     /// The short name of the branch that is checked out.
@@ -205,7 +206,7 @@ impl Repository {
 
     /// The filters that attributes name, and where.
     async fn filters(&self, git: &Git) -> Result<Vec<(String, String)>, WorktreeError> {
-        let call = git.at(&self.top, "look for filters");
+        let call = git.on_tree(&self.git_dir, &self.top, "look for filters");
         let words = ["grep", "--full-name", "-I", "-e", "filter=", "HEAD", "--"];
         let output = call.args(words).arg(":(top,glob)**/.gitattributes").run().await?;
         if output.code > 1 {
@@ -231,7 +232,7 @@ impl Repository {
         if !filter.chars().all(is_plain) {
             return Ok(true);
         }
-        let call = git.at(&self.top, "look for files with filters").slow();
+        let call = git.on_tree(&self.git_dir, &self.top, "look for files with filters");
         let call = call.args(["ls-files", "-z", "--"]).arg(format!(":(top,attr:filter={filter})"));
         let mut any = false;
         call.each(|_| {
@@ -245,7 +246,7 @@ impl Repository {
     /// How many tracked files of the checkout are changed, and how many names are untracked.
     pub(crate) async fn changes(&self, git: &Git) -> Result<(u64, u64), WorktreeError> {
         let git = git.with_settings(&self.programs(git).await?);
-        count_changes(git.at(&self.top, LOOK), "normal").await
+        count_changes(git.on_tree(&self.git_dir, &self.top, LOOK), "normal").await
     }
 
     /// The hooks that git would run.

@@ -82,8 +82,9 @@ impl Worktrees {
         let call = self.git.at(&self.repository.top, "look for commits that are not merged");
         let call = call.args(["rev-list", "--count", &format!("refs/heads/{branch}"), "--not"]);
         let call = call.arg(format!("--exclude={BRANCH_PREFIX}*"));
-        // Refs of our own, and stashes, are no place where work is kept.
-        let call = call.args(["--branches", "--remotes", "--tags"]);
+        // Refs of our own, the same on a remote, and stashes are no place that work was merged into.
+        let call = call.arg("--branches").arg(format!("--exclude=*/{BRANCH_PREFIX}*"));
+        let call = call.args(["--remotes", "--tags"]);
         let text = call.text().await?;
         text.trim().parse().map_err(|_| WorktreeError::Git {
             doing: "look for commits that are not merged",

@@ -5,6 +5,7 @@ use crate::files;
 use crate::git::Git;
 use crate::object_id::ObjectId;
 use crate::owner::{Owner, ProcessMark};
+use crate::private_view;
 use crate::registry::{LOCK_WORDS, Registry, Stage, TreeRecord};
 use crate::repository::{Repository, TreeWarning};
 use std::ffi::OsString;
@@ -124,8 +125,10 @@ impl Worktrees {
     pub async fn open(setup: WorktreeSetup, directory: &Path) -> Result<Worktrees, WorktreeError> {
         let WorktreeSetup { git, state, project, limits } = setup;
         let repository = Repository::find(&git, directory).await?;
-        let git = git.of_repository(&repository.common_dir);
         let registry = Registry::open(&state, &project)?;
+        let views = registry.project.join(".views");
+        private_view::remove_stale(&views);
+        let git = git.of_repository(&repository.common_dir, views);
         Ok(Worktrees { git, repository, registry, limits })
     }
 

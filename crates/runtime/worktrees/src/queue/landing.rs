@@ -72,18 +72,22 @@ impl MergeQueue<'_> {
     /// Why the files of a checkout must stay as they are.
     async fn unsafe_to_update(&self, checkout: &Path) -> Result<Option<String>, WorktreeError> {
         let place = checkout.display();
-        let call = self.git.at(checkout, "look up the checkout of the target");
-        let git_dir = call.args(["rev-parse", "--absolute-git-dir"]).path().await?;
+        let git_dir = self.git_dir_of(checkout).await?;
         if operation_in_progress(&git_dir).is_some() {
             return Ok(Some(format!(
                 "{place} is in the middle of a merge, rebase or the like; finish it and merge again"
             )));
         }
-        let (changed, _) = count_changes(self.git.at(checkout, LOOK), "no").await?;
+        let (changed, _) = count_changes(self.git.on_tree(&git_dir, checkout, LOOK), "no").await?;
         Ok((changed > 0).then(|| {
             let files = if changed == 1 { "1 file".to_owned() } else { format!("{changed} files") };
             format!("{place} has changes in {files}; commit or stash them and merge again")
         }))
+    }
+
+    async fn git_dir_of(&self, checkout: &Path) -> Result<PathBuf, WorktreeError> {
+        let call = self.git.at(checkout, "look up the checkout of the target");
+        call.args(["rev-parse", "--absolute-git-dir"]).path().await
     }
 
     /// Git itself updates files, index and branch, refuses to overwrite anything that is not committed, and moves the
@@ -95,11 +99,12 @@ impl MergeQueue<'_> {
         new: &ObjectId,
     ) -> Result<Landed, WorktreeError> {
         let mut waits = Backoff::new(self.git.limits.patience);
+        let git_dir = self.git_dir_of(checkout).await?;
         loop {
             if self.target_tip().await? != *old {
                 return Ok(Landed::TargetMoved);
             }
-            let call = self.git.at(checkout, "update the checkout of the target").slow();
+            let call = self.git.on_tree(&git_dir, checkout, "update the checkout of the target");
             let words = ["merge", "--ff-only", "--no-autostash", "--no-stat", "--quiet"];
             let output = call.args(words).arg(new.as_str()).run().await?;
             if output.code == 0 {
@@ -132,8 +137,12 @@ impl MergeQueue<'_> {
             return Ok(None);
         };
         let is_there = checkout.is_dir();
-        let changed =
-            if is_there { count_changes(self.git.at(&checkout, LOOK), "no").await?.0 } else { 0 };
+        let changed = if is_there {
+            let git_dir = self.git_dir_of(&checkout).await?;
+            count_changes(self.git.on_tree(&git_dir, &checkout, LOOK), "no").await?.0
+        } else {
+            0
+        };
         if changed == 0 {
             files::remove_file(&self.tree.journal)?;
             return Ok(None);

@@ -7,6 +7,7 @@
 //! The target moves by compare-and-swap. If a process is killed anywhere, the same call does the rest: what was merged
 //! is recognized, and nothing else has happened.
 
+mod clean_checkout;
 mod landing;
 mod queue_tree;
 mod report;
@@ -17,6 +18,7 @@ use crate::git::Git;
 use crate::object_id::ObjectId;
 use crate::overlap::TrialMerge;
 use crate::worktrees::Worktrees;
+pub use clean_checkout::CleanCheckout;
 use landing::Landed;
 use queue_tree::QueueTree;
 pub use report::{

@@ -12,12 +12,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = ".queue";
+pub(super) const FOLDER: &str = ".queue";
 const LOCK: &str = "lock";
 
 /// Held by one process at a time for each target.
 pub(super) struct QueueTree {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) journal: PathBuf,
     _lock: File,
 }
@@ -32,7 +32,7 @@ impl QueueTree {
     }
 
     /// None: another process has it.
-    fn at(folder: &Path, name: &str) -> Result<Option<QueueTree>, WorktreeError> {
+    pub(super) fn at(folder: &Path, name: &str) -> Result<Option<QueueTree>, WorktreeError> {
         let lock = folder.join(format!("{name}.{LOCK}"));
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock);
@@ -85,6 +85,10 @@ impl QueueTree {
             .success()
             .await?;
         on().args(["clean", "-ffdq"]).success().await?;
+        // Git has written that into a view of our own, if there is one.
+        let call = git.at(&trees.repository.top, "bring the merge queue to a commit");
+        let call = call.variable("GIT_DIR", git_dir);
+        call.args(["update-ref", "--no-deref", "HEAD", commit.as_str()]).success().await?;
         let (changed, new) =
             count_changes(git.on_tree(git_dir, &self.path, LOOK), "normal").await?;
         let why = format!("{} files differ", changed + new);

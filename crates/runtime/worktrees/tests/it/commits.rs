@@ -88,6 +88,46 @@ async fn a_repository_that_an_agent_planted_is_neither_read_nor_committed() {
     assert_eq!(trees.find("x").await.unwrap().uncommitted.unwrap().untracked.count, 1);
 }
 
+/// Whatever an agent puts in the place of tracked files, the rest of its work is committed.
+#[tokio::test]
+async fn links_and_pipes_in_the_place_of_files_do_not_stop_a_commit() {
+    let world = World::new();
+    world.write("dir/a", "1");
+    world.write("pipe", "1");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "more"]);
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    fs::remove_dir_all(tree.path().join("dir")).unwrap();
+    symlink("elsewhere", tree.path().join("dir")).unwrap();
+    fs::remove_file(tree.path().join("pipe")).unwrap();
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, tree.path().join("pipe"), mode).unwrap();
+    write(tree.path(), "new", "work");
+    let committed = trees.commit(&tree, "Work", &author()).await.unwrap();
+    assert_eq!(committed.left_out, [std::path::PathBuf::from("pipe")]);
+    let names = world.git(&["ls-tree", "-r", "--name-only", "ostler/x"]);
+    assert_eq!(names, ".gitignore\ndir\nfile\nnew\npipe");
+    assert_eq!(world.git(&["cat-file", "-p", "ostler/x:dir"]), "elsewhere");
+    assert_eq!(world.git(&["cat-file", "-p", "ostler/x:pipe"]), "1");
+}
+
+/// A copy of the branch on a remote is no merge.
+#[tokio::test]
+async fn what_was_only_pushed_is_not_merged() {
+    let world = World::new();
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    write(tree.path(), "new", "work");
+    trees.commit(&tree, "Work", &author()).await.unwrap();
+    trees.release(tree).await.unwrap();
+    let unmerged = async || trees.find("x").await.unwrap().unmerged;
+    world.git(&["update-ref", "refs/remotes/origin/ostler/x", "ostler/x"]);
+    assert_eq!(unmerged().await, 1);
+    world.git(&["update-ref", "refs/remotes/origin/main", "ostler/x"]);
+    assert_eq!(unmerged().await, 0);
+}
+
 /// Commands of another session may be able to write to the git directory of a tree. What it says about the place of the
 /// repository is not believed.
 #[tokio::test]

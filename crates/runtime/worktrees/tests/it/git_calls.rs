@@ -1,7 +1,8 @@
 //! How git is called: nothing of the environment or the repository makes it run something, and it never runs for ever.
 
-use crate::world::{World, assert_clear, new_tree};
-use ostler_worktrees::{Git, GitLimits, WorktreeError};
+use crate::queue::merge;
+use crate::world::{World, assert_clear, new_tree, write};
+use ostler_worktrees::{Author, BranchOutcome, Git, GitLimits, Verdict, WorktreeError};
 use std::time::Duration;
 
 #[tokio::test]
@@ -90,4 +91,57 @@ async fn programs_in_the_settings_of_the_repository_do_not_run() {
     trees.diff_text(&diff).await.unwrap();
     trees.list().await.unwrap();
     assert!(!trace.exists());
+}
+
+/// Commands of another session write settings of a checkout in the very moment in which git is called, long after we have
+/// read what programs the settings name.
+#[tokio::test]
+async fn settings_of_a_checkout_that_appear_in_between_run_nothing() {
+    let world = World::new();
+    let trace = world.base.join("ran");
+    world.write(".gitattributes", "* filter=evil merge=evil\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "attributes"]);
+    world.git(&["config", "extensions.worktreeConfig", "true"]);
+    let evil = format!("touch {}; cat", trace.display());
+    // Gone again whenever somebody asks which programs the settings name.
+    world.shim(&format!(
+        r#"case " $* " in *" config "*|*" grep "*|*" ls-files "*) looks=1 ;; esac
+           for place in {git}/config.worktree {git}/worktrees/*/config.worktree; do
+             rm -f "$place"; folder=$(dirname "$place"); [ -d "$folder" ] || continue
+             for name in filter.evil.clean filter.evil.smudge merge.evil.driver; do
+               [ "$looks" ] || $real config --file "$place" "$name" '{evil}'
+             done
+           done"#,
+        git = world.repo.join(".git").display()
+    ));
+    let trees = world.trees().await;
+    let tree = trees.create(new_tree("x")).await.unwrap();
+    write(tree.path(), "file", "changed");
+    trees.commit(&tree, "Work", &Author::default()).await.unwrap();
+    write(tree.path(), "file", "changed again");
+    trees.list().await.unwrap();
+    trees.commit(&tree, "Work", &Author::default()).await.unwrap();
+    let clean = trees.check_out(tree.branch(), None, None).await.unwrap();
+    clean.remove(&trees).await.unwrap();
+    trees.release(tree).await.unwrap();
+    world.write("file", "ours");
+    world
+        .program("/usr/bin/git", &world.repo)
+        .args([
+            "-c",
+            "filter.evil.clean=cat",
+            "-c",
+            "filter.evil.smudge=cat",
+            "commit",
+            "-qam",
+            "ours",
+        ])
+        .status()
+        .unwrap();
+    let report = merge(&world, &["ostler/x".to_owned()], |_| Verdict::Green).await;
+    assert!(matches!(report.branches[0].outcome, BranchOutcome::Conflict { .. }), "{report:?}");
+    trees.discard("x", None).await.unwrap();
+    let _ = trees.branches_named("x").await.unwrap();
+    assert!(!trace.exists(), "a program of config.worktree ran");
 }

@@ -4,6 +4,7 @@
 
 mod commits;
 mod creation;
+mod dependencies;
 mod git_calls;
 mod include;
 mod kills;
