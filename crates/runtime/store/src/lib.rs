@@ -40,6 +40,7 @@ mod memory_store;
 mod process_mark;
 mod repair;
 mod scan;
+mod session_import;
 mod session_search;
 mod sessions;
 mod state_directory;

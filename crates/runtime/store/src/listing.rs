@@ -1,6 +1,7 @@
 //! What a listing shows of a log, without loading it: one pass in a small buffer, checks left out.
 
 use crate::line;
+use ostler_core::ids::SessionId;
 use ostler_core::message::Message;
 use ostler_core::session::Entry;
 use ostler_core::time::Timestamp;
@@ -25,6 +26,8 @@ pub(crate) struct LogSummary {
     pub messages: u64,
     /// Another session started it.
     pub is_child: bool,
+    /// The conversation that it began with.
+    pub forked_from: Option<SessionId>,
 }
 
 impl LogSummary {
@@ -60,10 +63,12 @@ impl LogSummary {
         self.messages += u64::from(matches!(fact, Some(b"prompt" | b"answer" | b"note")));
         match fact {
             Some(b"opened") if self.created.is_none() => {
-                if let Some(Entry::Opened { at, workspace, started_by, .. }) = entry(start) {
+                let opened = entry(start);
+                if let Some(Entry::Opened { at, workspace, started_by, forked_from, .. }) = opened {
                     self.created = Some(at);
                     self.workspace = Some(workspace);
                     self.is_child = started_by.is_some();
+                    self.forked_from = forked_from.map(|fork| fork.session);
                 }
             }
             Some(b"prompt") if untitled => {

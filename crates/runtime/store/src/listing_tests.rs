@@ -55,6 +55,7 @@ fn a_summary_counts_messages_and_nothing_else() {
         title: "Fix it".into(),
         messages: 3,
         is_child: false,
+        forked_from: None,
     };
     assert_eq!(summary, wanted);
     assert!(summarise(&b""[..]).unwrap().is_empty());

@@ -77,7 +77,7 @@ impl FileStore {
         Ok(read_log(&file, id, &path, want)?.entries)
     }
 
-    fn log(&self, id: &SessionId, place: LogPlace, lock: Lock) -> FileLog {
+    pub(crate) fn log(&self, id: &SessionId, place: LogPlace, lock: Lock) -> FileLog {
         FileLog::new(id.clone(), place, lock, Arc::clone(&self.blobs), self.fault.clone())
     }
 
@@ -101,7 +101,7 @@ impl FileStore {
     }
 
     /// Claims the place of a session that is not there yet.
-    fn claim(&self, first: &Entry) -> Result<Claim, StoreError> {
+    pub(crate) fn claim(&self, first: &Entry) -> Result<Claim, StoreError> {
         let (id, workspace) = first_entry::check(first, self.layout.sessions())?;
         if !layout::is_file_name(id) {
             let why = "its name can only have letters, digits, - and _, at most 128 characters";
@@ -122,11 +122,11 @@ impl FileStore {
     }
 }
 
-struct Claim {
-    id: SessionId,
-    path: PathBuf,
-    folders: Vec<PathBuf>,
-    lock: Lock,
+pub(crate) struct Claim {
+    pub id: SessionId,
+    pub path: PathBuf,
+    pub folders: Vec<PathBuf>,
+    pub lock: Lock,
 }
 
 impl SessionStore for FileStore {
@@ -213,7 +213,7 @@ impl SessionStore for FileStore {
 }
 
 /// Writes a log in one go and shows it only when it is complete.
-fn write_whole(
+pub(crate) fn write_whole(
     path: &Path,
     entries: &[Entry],
     folders: Vec<PathBuf>,

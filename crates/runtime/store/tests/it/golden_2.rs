@@ -59,6 +59,7 @@ fn question(id: &str, call: &str, command: &str) -> Question {
             offer: vec!["Bash(touch:*)".into()],
             ..Decision::of(Ruled::Ask, By::Default, "it changes something")
         },
+        request: None,
         deadline: Some(at(90_000)),
     }
 }

@@ -142,6 +142,7 @@ pub fn asked(id: &str) -> Entry {
         input: json!({"path": "a"}),
         touches: Touches::default(),
         decision: Decision::of(Ruled::Ask, By::BuiltIn, "it changes something"),
+        request: None,
         deadline: None,
     });
     Entry::Asked { question, at: Timestamp(7) }
