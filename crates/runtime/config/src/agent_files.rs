@@ -200,10 +200,9 @@ fn max_turns(fields: &BTreeMap<String, Value>) -> Result<Option<u32>, String> {
 /// Descriptions are often written as no YAML could be: then each line of a key and a value counts.
 fn fields(front: &str) -> BTreeMap<String, Value> {
     let options = serde_saphyr::options! {
-        with_snippet: false,
         budget: ostler_skills::yaml_budget(2 * MOST_BYTES as usize),
     };
-    serde_saphyr::from_str_with_options(front, options).unwrap_or_else(|_| {
+    ostler_yaml::read(front, options).unwrap_or_else(|_| {
         let lines = front.lines().filter(|line| !line.starts_with([' ', '\t', '-', '#']));
         let pairs = lines.filter_map(|line| line.split_once(':'));
         pairs.map(|(key, value)| (key.trim().to_owned(), value.trim().into())).collect()

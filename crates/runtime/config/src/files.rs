@@ -88,7 +88,11 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
 }
 
 /// What is opened is what was looked at, so that nothing but a regular file is ever read.
-fn read_regular(path: &Path, real: &Path, most: u64) -> Result<Option<Vec<u8>>, ConfigError> {
+pub(crate) fn read_regular(
+    path: &Path,
+    real: &Path,
+    most: u64,
+) -> Result<Option<Vec<u8>>, ConfigError> {
     let seen = match fs::symlink_metadata(real) {
         Ok(seen) => seen,
         Err(error) if is_absent(error.kind()) => return Ok(None),

@@ -149,9 +149,19 @@ impl HooksReading<'_> {
         let Fields { time_limit, once, in_background, outside, .. } = fields;
         let (file, line) = (Some(self.file.to_owned()), Some(at.line()));
         let source = Source { tier: self.tier, file, line };
-        let matcher = matcher.clone();
-        let spec =
-            HookSpec { event, matcher, action, time_limit, once, in_background, outside, source };
+        let (matcher, programs) = (matcher.clone(), Vec::new());
+        let spec = HookSpec {
+            event,
+            matcher,
+            action,
+            time_limit,
+            once,
+            in_background,
+            outside,
+            programs,
+            source,
+            plugin: None,
+        };
         self.read.hooks.push(spec);
         Ok(())
     }

@@ -5,26 +5,23 @@ use std::fs;
 /// Whoever relies on something that is not run yet is told so, one line a kind, trusted or not.
 #[test]
 fn each_kind_is_one_line_with_its_places() {
-    let mut ground = ConfigGround::new();
+    let ground = ConfigGround::new();
     ground.write("home/.claude/settings.json", r#"{"fileSuggestion": {"command": "f"}}"#);
     ground.write("home/.ostler/settings.json", r#"{"apiKeyHelper": "k"}"#);
     ground.write(
         "etc/managed-settings.json",
         r#"{"enabledPlugins": {"a": true}, "statusLine": {"command": "s"}}"#,
     );
-    ground.write("ws/.mcp.json", r#"{"mcpServers": {"a": {}, "b": {}, /* c */ }}"#);
-    ground.write("ws/.claude/settings.json", r#"{"enabledMcpjsonServers": ["a"]}"#);
-    ground.places.settings_arg = Some(r#"{"mcpServers": {"a": {"command": "b"}}}"#.into());
+    ground.write("ws/.claude/settings.json", r#"{"extraKnownMarketplaces": {"a": {}}}"#);
     let at = |file: &str| ground.path(file).display().to_string();
     let wanted = [
         format!("fileSuggestion is not supported yet: {}", at("home/.claude/settings.json")),
         format!("apiKeyHelper is not supported yet: {}", at("home/.ostler/settings.json")),
         format!(
-            "MCP servers are not supported yet: {} (2), {}, --settings (1)",
-            at("ws/.mcp.json"),
-            at("ws/.claude/settings.json")
+            "plugins are not supported yet: {}, {}",
+            at("ws/.claude/settings.json"),
+            at("etc/managed-settings.json")
         ),
-        format!("plugins are not supported yet: {}", at("etc/managed-settings.json")),
         format!("statusLine is not supported yet: {}", at("etc/managed-settings.json")),
     ];
     let loaded = ground.load();

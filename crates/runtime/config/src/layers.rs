@@ -7,15 +7,18 @@ use crate::budget::Budget;
 use crate::built_in_rules::built_in;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
+use crate::hook_programs;
 use crate::inactive_settings::InactiveSettings;
 use crate::places::resolved;
-use crate::project_files::{ProjectFiles, ProjectRequest, tightening, tightens, wants};
+use crate::project_files::{
+    ProjectFile, ProjectFiles, ProjectRequest, tightening, tightens, wants,
+};
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
-    AgentFile, AgentFileState, Check, ConfigError, Settings, SettingsPlaces, Values, agent_files,
-    approvals, permissions_yaml, settings_json, team_yaml,
+    AgentFile, AgentFileState, Check, ConfigError, Plugin, ServersText, Settings, SettingsPlaces,
+    Values, agent_files, approvals, permissions_yaml, plugins, settings_json, team_yaml,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::hook::HookSpec;
@@ -60,8 +63,14 @@ pub struct LoadedSettings {
     pub worktree_include: Option<String>,
     /// The files in which agents are defined, whether they are used or not.
     pub agent_files: Vec<AgentFile>,
+    /// MCP servers, from low to high; of the project's files only what the person accepted.
+    pub servers: Vec<ServersText>,
+    /// MCP servers of the project that the person does not want.
+    pub disabled_servers: Vec<String>,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
+    /// Plugins that are in effect: their agents and hooks are among those above.
+    pub plugins: Vec<Plugin>,
 }
 
 /// # Errors
@@ -81,12 +90,14 @@ pub fn load(places: &SettingsPlaces, check: &Check<'_>) -> Result<LoadedSettings
     layers.agents();
     layers.team()?;
     layers.project()?;
+    layers.plugins()?;
     if let Some(argument) = &places.settings_arg {
         layers.argument(argument)?;
     }
     layers.managed()?;
     layers.tighten_whole_project();
     layers.switch_hooks_off();
+    layers.pin_hook_programs();
     layers.loaded.warnings.extend(layers.not_run.lines());
     Ok(layers.loaded)
 }
@@ -261,8 +272,36 @@ impl SettingsLayers<'_> {
         }
     }
 
+    /// With the programs that hooks run: those of the project, and those of the person outside the sandbox.
+    fn project_files(&self) -> Result<ProjectFiles, ConfigError> {
+        let mut project = ProjectFiles::read(self.places, &self.read)?;
+        if project.counts {
+            let anchors = self.anchors(&self.places.project);
+            let read = |file: &ProjectFile| file.settings(anchors, self.check).ok();
+            let theirs = project.files.iter().filter_map(read).flat_map(|settings| settings.hooks);
+            let own = self.loaded.hooks.iter().filter(|hook| hook.outside).cloned();
+            let hooks: Vec<HookSpec> = theirs.chain(own).collect();
+            project.add_programs(&hooks, self.places);
+        }
+        Ok(project)
+    }
+
+    /// What a trusted file says counts in full.
+    fn accept(&mut self, file: &ProjectFile, settings: Settings) -> Result<(), ConfigError> {
+        self.loaded.skills.extend(file.skill());
+        if let Some(definition) = file.agent() {
+            self.agent(&file.path, Ok(definition));
+        }
+        self.add_teammates(file.teammates()?);
+        if let Some(patterns) = file.included()? {
+            self.loaded.worktree_include = Some(patterns);
+        }
+        self.add(settings, &file.path);
+        Ok(())
+    }
+
     fn project(&mut self) -> Result<(), ConfigError> {
-        let project = ProjectFiles::read(self.places, &self.read)?;
+        let project = self.project_files()?;
         self.loaded.notices.extend(project.notices.iter().cloned());
         for (file, why) in &project.unusable_agents {
             self.agent(file, Err(why.clone()));
@@ -274,21 +313,15 @@ impl SettingsLayers<'_> {
         let before = trust::accepted(self.places, &project.root)?;
         let trusted = before.as_ref().is_some_and(|before| before.is(&Accepted::now(&project)));
         self.loaded.trusted = trusted;
+        if !trusted {
+            let (places, hooks) = (self.places, &mut self.loaded.hooks);
+            hooks.iter_mut().for_each(|hook| hook_programs::disarm(hook, places, &project.root));
+        }
         let mut wanted = Vec::new();
         for file in &project.files {
             let settings = file.settings(self.anchors(&self.places.project), self.check);
             match (settings, file.counts(self.places), trusted) {
-                (Ok(settings), true, true) => {
-                    self.loaded.skills.extend(file.skill());
-                    if let Some(definition) = file.agent() {
-                        self.agent(&file.path, Ok(definition));
-                    }
-                    self.add_teammates(file.teammates()?);
-                    if let Some(patterns) = file.included()? {
-                        self.loaded.worktree_include = Some(patterns);
-                    }
-                    self.add(settings, &file.path);
-                }
+                (Ok(settings), true, true) => self.accept(file, settings)?,
                 (Ok(settings), counts, false) => {
                     if let Some(definition) = file.agent().filter(|_| counts) {
                         let state = AgentFileState::Untrusted;
@@ -320,6 +353,22 @@ impl SettingsLayers<'_> {
         Ok(())
     }
 
+    /// Whatever has the same name as something of a person's or a project's has the plugin's name in front.
+    fn plugins(&mut self) -> Result<(), ConfigError> {
+        let active = plugins::active(self.places)?;
+        self.loaded.notices.extend(active.notices);
+        for plugin in &active.plugins {
+            self.loaded.warnings.extend(plugin.warnings.iter().cloned());
+            for agent in &plugin.agents {
+                self.agent(&agent.path, Ok(agent.definition.clone()));
+            }
+            self.loaded.hooks.extend(plugin.hooks.iter().cloned());
+            self.loaded.skills.extend(plugin.skill_hashes.iter().cloned());
+        }
+        self.loaded.plugins = active.plugins;
+        Ok(())
+    }
+
     /// Only managed files switch off managed hooks; a project switches off only its own.
     fn switch_hooks_off(&mut self) {
         let (off, managed_only) = (&self.no_hooks, self.managed_hooks_only);
@@ -343,6 +392,23 @@ impl SettingsLayers<'_> {
         }
     }
 
+    /// What hooks run in the project is what was read now, and stays so.
+    fn pin_hook_programs(&mut self) {
+        let places = self.places;
+        let Ok(root) = places.real_project() else { return };
+        if places.project_is_home(&root) {
+            return;
+        }
+        let mut rules = Vec::new();
+        for hook in &self.loaded.hooks {
+            let anchors = self.anchors(&places.project);
+            rules.extend(hook_programs::protection(hook, places, &root, anchors));
+        }
+        self.loaded.policy.deny.extend(rules);
+        let hooks = &mut self.loaded.hooks;
+        hooks.iter_mut().for_each(|hook| hook_programs::pin(hook, places, &root));
+    }
+
     /// The parts of a file that concern only the file itself.
     fn tell(&mut self, settings: &Settings, file: &Path) {
         self.loaded.warnings.extend(settings.warnings.lines(file));
@@ -355,6 +421,7 @@ impl SettingsLayers<'_> {
         self.tell(&settings, file);
         self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
         self.loaded.ignored_hooks.extend(settings.hooks);
+        self.loaded.disabled_servers.extend(settings.disabled_servers);
         if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {
             self.loaded.mode = Some(mode);
         }
@@ -378,6 +445,8 @@ impl SettingsLayers<'_> {
         self.managed_hooks_only |= settings.managed_hooks_only;
         let loaded = &mut self.loaded;
         loaded.hooks.extend(settings.hooks);
+        loaded.servers.extend(settings.servers);
+        loaded.disabled_servers.extend(settings.disabled_servers);
         loaded.policy.add(settings.policy);
         loaded.sandbox.add(settings.sandbox);
         // A project may save money, never spend more.

@@ -9,6 +9,7 @@ mod built_in_rules;
 mod error;
 mod files;
 mod first_choice;
+mod hook_programs;
 mod hooks_json;
 mod inactive_settings;
 mod json_comments;
@@ -17,6 +18,7 @@ mod located_json;
 mod misspelling;
 pub mod permissions_yaml;
 mod places;
+mod plugins;
 mod project_env;
 mod project_files;
 mod providers;
@@ -45,11 +47,15 @@ pub use first_choice::{choose_mode, is_first_run};
 pub use layers::{LoadedSettings, load};
 pub use permissions_yaml::from_json;
 pub use places::{SettingsPlaces, Sources};
+pub use plugins::{
+    InstalledPlugin, Plugin, PluginAgent, PluginServer, PluginSkill, PluginSource, PluginState,
+    forget_plugin, installed_plugins, is_plugin_name, keep_plugin, plugin_state, read_plugin,
+};
 pub use providers::ProviderEntry;
 pub use sandbox::SandboxSettings;
 pub use sandbox_limits::SandboxLimits;
 pub use seen_warnings::unseen_warnings;
-pub use settings_json::Settings;
+pub use settings_json::{ServersText, Settings};
 pub use skill_folders::skill_folders;
 pub use trust::{Untrusted, UntrustedFile, accept};
 pub use values::Values;

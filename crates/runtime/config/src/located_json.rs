@@ -68,6 +68,11 @@ impl<'a> Located<'a> {
         self.read()
     }
 
+    /// As it is written.
+    pub(crate) fn raw(&self) -> &'a str {
+        self.raw
+    }
+
     pub(crate) fn is_object(&self) -> bool {
         self.raw.starts_with('{')
     }

@@ -100,13 +100,10 @@ pub(crate) fn yaml<T: serde::de::DeserializeOwned>(
         strict_booleans: true,
         no_schema: true,
         merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
-        ConfigError::new(file, line, said(&error.without_snippet().to_string()))
-    })
+    let read = ostler_yaml::read(text, options);
+    read.map_err(|error| ConfigError::new(file, error.line, said(&error.what)))
 }
 
 /// The same from a JSON value; `file` is what errors name.
@@ -126,10 +123,8 @@ pub fn from_json(
     YamlReading { file, named: None, anchors, tier, check, warnings: None }.policy(raw)
 }
 
-/// The parser's message, reworded for the most common errors. The position is added by the caller.
-fn said(message: &str) -> String {
-    let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
-    let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+/// The parser's message, reworded for the most common errors.
+fn said(what: &str) -> String {
     let plain = [
         ("expected sequence start", "expected a list; write - and an entry"),
         ("expected mapping start", "expected keys; write one such as pattern: \"…\""),

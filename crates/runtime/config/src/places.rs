@@ -20,6 +20,8 @@ pub struct SettingsPlaces {
     /// `--settings`: the name of a file, or JSON.
     pub settings_arg: Option<String>,
     pub sources: Sources,
+    /// Directories of plugins that the person named for this run.
+    pub plugin_dirs: Vec<PathBuf>,
     /// What rules can name.
     pub tools: KnownTools,
 }

@@ -3,20 +3,24 @@
 use crate::agent_files;
 use crate::error::one_line;
 use crate::files::{FileRead, read_in, text};
+use crate::hook_programs;
 use crate::json_comments::plain_json;
 use crate::located_json::Document;
 use crate::project_env::is_forbidden;
-use crate::started_programs::escaped;
+use crate::started_programs::{self, escaped};
 use crate::{
-    Check, ConfigError, Settings, SettingsPlaces, permissions_yaml, settings_json, team_yaml,
+    Check, ConfigError, ServersText, Settings, SettingsPlaces, permissions_yaml, settings_json,
+    team_yaml,
 };
 use ostler_core::agent_definition::AgentDefinition;
+use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
 
 /// Files of a project that speak to us, from low to high.
-const FILES: [(&str, Tier, FileForm); 8] = [
+const FILES: [(&str, Tier, FileForm); 9] = [
     (".worktreeinclude", Tier::Project, FileForm::Include),
+    ("mcp_config.yaml", Tier::Project, FileForm::ServersYaml),
     (".mcp.json", Tier::Project, FileForm::Servers),
     (".ostler/permissions.yaml", Tier::Project, FileForm::Rules),
     (".ostler/team.yaml", Tier::Project, FileForm::Team),
@@ -26,9 +30,13 @@ const FILES: [(&str, Tier, FileForm); 8] = [
     (".ostler/settings.local.json", Tier::Local, FileForm::Settings),
 ];
 
+/// Of all forms.
+const MOST_FILES: usize = 2_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileForm {
     Servers,
+    ServersYaml,
     Rules,
     Settings,
     Skill,
@@ -36,6 +44,8 @@ enum FileForm {
     Team,
     /// Which files are copied into worktrees.
     Include,
+    /// What a hook runs.
+    Program,
 }
 
 pub(crate) struct ProjectFile {
@@ -53,6 +63,8 @@ pub(crate) struct ProjectFile {
 #[derive(Default)]
 pub(crate) struct ProjectFiles {
     pub(crate) root: PathBuf,
+    /// They are looked at: this is a project, and its files are not left out.
+    pub(crate) counts: bool,
     pub(crate) files: Vec<ProjectFile>,
     pub(crate) notices: Vec<String>,
     /// Definitions of agents that cannot be used, and why.
@@ -68,6 +80,7 @@ impl ProjectFiles {
         if !counts || places.project_is_home(&found.root) {
             return Ok(found);
         }
+        found.counts = true;
         for (name, tier, form) in FILES {
             let path = found.root.join(name);
             if is_own(&path, places, own) {
@@ -99,6 +112,22 @@ impl ProjectFiles {
             let Some(name) = name else { continue };
             let (tier, form) = (Tier::Project, FileForm::Skill);
             self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
+        }
+    }
+
+    /// What these hooks run counts like the files that name them.
+    pub(crate) fn add_programs(&mut self, hooks: &[HookSpec], places: &SettingsPlaces) {
+        let root = self.root.clone();
+        for program in hooks.iter().flat_map(|hook| hook_programs::of_hook(hook, places, &root)) {
+            let below = program.path.strip_prefix(&root);
+            let name = below.or_else(|_| program.path.strip_prefix(&places.project)).ok();
+            let Some(name) = name.and_then(Path::to_str).map(str::to_owned) else { continue };
+            let Some(bytes) = program.shown() else { continue };
+            if self.files.len() < MOST_FILES && self.files.iter().all(|file| file.name != name) {
+                let (path, skill_wants) = (root.join(&name), vec!["is run by a hook".to_owned()]);
+                let (tier, form) = (Tier::Project, FileForm::Program);
+                self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
+            }
         }
     }
 
@@ -176,7 +205,8 @@ impl ProjectFile {
     ) -> Result<Settings, ConfigError> {
         match self.form {
             FileForm::Servers => Ok(self.servers()),
-            FileForm::Skill | FileForm::Agent => {
+            FileForm::ServersYaml => self.servers_yaml(),
+            FileForm::Skill | FileForm::Agent | FileForm::Program => {
                 Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() })
             }
             FileForm::Team => {
@@ -213,15 +243,24 @@ impl ProjectFile {
         let mut settings = Settings::default();
         for (key, value) in root.unwrap_or_default() {
             if key == "mcpServers" && value.is_set() {
-                settings.starts(&key, SERVERS, "MCP servers", value);
+                settings.starts(&key, SERVERS, "", value);
+                settings.servers = Some(ServersText::json(&self.path, self.tier, value));
             }
         }
         if settings.starts.is_empty() {
             settings.executable = true;
             settings.starts.push(SERVERS.into());
-            settings.not_run.push(("MCP servers".into(), None));
         }
         settings
+    }
+
+    fn servers_yaml(&self) -> Result<Settings, ConfigError> {
+        let text = text(&self.path, self.bytes.clone())?;
+        let starts =
+            started_programs::servers_of_yaml(&text).unwrap_or_else(|| vec![SERVERS.into()]);
+        let (file, tier) = (self.path.clone(), self.tier);
+        let servers = Some(ServersText { file, tier, text, is_yaml: true });
+        Ok(Settings { executable: true, starts, servers, ..Settings::default() })
     }
 
     fn without_forbidden(&self, mut settings: Settings) -> Settings {

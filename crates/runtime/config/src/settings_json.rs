@@ -37,6 +37,10 @@ pub struct Settings {
     pub starts: Vec<String>,
     /// What of it does not run yet, "plugins", and how many if that is known.
     pub not_run: Vec<(String, Option<usize>)>,
+    /// The MCP servers that it configures.
+    pub servers: Option<ServersText>,
+    /// MCP servers of the project that the person does not want.
+    pub disabled_servers: Vec<String>,
     /// The program that `apiKeyHelper` names.
     pub key_helper: Option<String>,
     pub warnings: Warnings,
@@ -54,12 +58,26 @@ impl Settings {
         if runs.is_empty() {
             return;
         }
-        let count = Some(key).filter(|key| *key == "mcpServers");
-        let count = count.and_then(|key| value.object(key).ok()).map(|servers| servers.len());
-        match self.not_run.iter_mut().find(|(known, _)| known == runs) {
-            Some((_, known)) => *known = known.or(count),
-            None => self.not_run.push((runs.to_owned(), count)),
+        if self.not_run.iter().all(|(known, _)| known != runs) {
+            self.not_run.push((runs.to_owned(), None));
         }
+    }
+}
+
+/// MCP servers as a file configures them. Whoever starts them reads the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServersText {
+    pub file: PathBuf,
+    pub tier: Tier,
+    /// JSON with the key `mcpServers`, or the YAML of `mcp_config.yaml`.
+    pub text: String,
+    pub is_yaml: bool,
+}
+
+impl ServersText {
+    pub(crate) fn json(file: &Path, tier: Tier, servers: Located<'_>) -> Self {
+        let text = format!("{{\"mcpServers\": {}}}", servers.raw());
+        ServersText { file: file.to_owned(), tier, text, is_yaml: false }
     }
 }
 
@@ -72,7 +90,7 @@ const RESTRICTIONS_OF_PERMISSIONS: [&str; 4] =
 const GRANTS: [&str; 2] = ["allow", "additionalDirectories"];
 
 /// Keys that are read one by one.
-const USED: [&str; 2] = ["disableAllHooks", "allowManagedHooksOnly"];
+const USED: [&str; 3] = ["disableAllHooks", "allowManagedHooksOnly", "disabledMcpjsonServers"];
 
 /// Rules, directories or variables in one list.
 const MOST: usize = 2000;
@@ -96,6 +114,10 @@ pub fn parse(
         reading.key(&key, value)?;
     }
     Ok(reading.settings)
+}
+
+fn names(key: &str, value: Located<'_>) -> Vec<String> {
+    value.list(key).unwrap_or_default().iter().filter_map(Located::scalar).collect()
 }
 
 struct SettingsReading<'a> {
@@ -195,6 +217,10 @@ impl SettingsReading<'_> {
             "allowManagedHooksOnly" if self.tier == Tier::Managed => {
                 self.settings.managed_hooks_only = value.is_set();
             }
+            "mcpServers" if value.is_set() => {
+                self.settings.servers = Some(ServersText::json(self.file, self.tier, value));
+            }
+            "disabledMcpjsonServers" => self.settings.disabled_servers = names(key, value),
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }

@@ -3,9 +3,9 @@
 /// Keys whose value leads to programs being started, what to call that, and what would run but does not yet.
 pub(crate) const STARTS: &[(&str, &str, &str)] = &[
     ("hooks", "has hooks", ""),
-    ("mcpServers", "starts MCP servers", "MCP servers"),
-    ("enableAllProjectMcpServers", "starts MCP servers", "MCP servers"),
-    ("enabledMcpjsonServers", "starts MCP servers", "MCP servers"),
+    ("mcpServers", "starts MCP servers", ""),
+    ("enableAllProjectMcpServers", "starts MCP servers", ""),
+    ("enabledMcpjsonServers", "starts MCP servers", ""),
     ("enabledPlugins", "enables plugins", "plugins"),
     ("extraKnownMarketplaces", "adds plugin sources", "plugins"),
     ("apiKeyHelper", "runs a program for the API key", "apiKeyHelper"),
@@ -33,7 +33,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "cleanupPeriodDays",
     "companyAnnouncements",
     "deniedMcpServers",
-    "disabledMcpjsonServers",
     "effortLevel",
     "fallbackModel",
     "feedbackSurveyState",

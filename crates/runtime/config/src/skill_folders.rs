@@ -10,10 +10,12 @@ pub fn skill_folders(places: &SettingsPlaces) -> Vec<Folder> {
     let mut folders = Vec::new();
     let mut own = |home: &Path, name: &str, layout: SkillLayout| {
         let path = home.join(name);
-        folders.push(Folder { path, layout, origin: SkillOrigin::User, within: None });
+        let (origin, within, namespace) = (SkillOrigin::User, None, None);
+        folders.push(Folder { path, layout, origin, within, namespace });
     };
     if places.sources.user {
         own(&places.ostler_home, "skills", SkillLayout::Skills);
+        own(&places.ostler_home, "commands", SkillLayout::Commands);
         if let Some(home) = &places.claude_home {
             own(home, "skills", SkillLayout::Skills);
             own(home, "commands", SkillLayout::Commands);

@@ -1,7 +1,8 @@
 //! What a file would start, in words: the commands of hooks, MCP servers and helpers, each in one bounded line.
 
 use crate::error::is_plain;
-use crate::located_json::Located;
+use crate::located_json::{Document, Located};
+use std::path::Path;
 
 /// Things of one kind that are named one by one.
 const MOST: usize = 40;
@@ -43,10 +44,49 @@ fn hooks(value: Located<'_>) -> Option<Vec<String>> {
 fn servers(value: Located<'_>) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     for (name, server) in value.object("mcpServers").ok()? {
-        let runs = command(server).unwrap_or_else(|| "(invalid)".into());
-        lines.push(format!("starts the MCP server {}: {runs}", escaped(&name)));
+        lines.push(server_line(&name, server));
     }
     Some(lines)
+}
+
+/// The same for `servers: [{name, command, args}]`. None: the file is not understood.
+pub(crate) fn servers_of_yaml(text: &str) -> Option<Vec<String>> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        servers: Vec<serde_json::Value>,
+    }
+    let file: File = ostler_yaml::read(text, serde_saphyr::Options::default()).ok()?;
+    let mut lines = Vec::new();
+    for server in file.servers.iter().take(MOST) {
+        let name = server.get("name").and_then(serde_json::Value::as_str).unwrap_or("(unnamed)");
+        let text = server.to_string();
+        let located = Document::root(&text, Path::new("")).ok()?;
+        lines.push(server_line(name, located));
+    }
+    let more = file.servers.len().saturating_sub(MOST);
+    if more > 0 {
+        lines.push(format!("starts MCP servers: {more} more"));
+    }
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// With the variables of the environment that it would read, wherever it names them.
+fn server_line(name: &str, server: Located<'_>) -> String {
+    let runs = command(server).unwrap_or_else(|| "(invalid)".into());
+    let mut used = variables_in(server.raw());
+    used.sort();
+    used.dedup();
+    let used = match used.is_empty() {
+        true => String::new(),
+        false => format!(" (reads the variables {})", escaped(&used.join(", "))),
+    };
+    format!("starts the MCP server {}: {runs}{used}", escaped(name))
+}
+
+/// The names in `${NAME}` and `${NAME:-default}`.
+pub(crate) fn variables_in(text: &str) -> Vec<String> {
+    let parts = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
+    parts.map(|(inner, _)| inner.split(":-").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// A text, or an object's variables, command and arguments, address or prompt.

@@ -11,7 +11,7 @@ fn commands_are_named_or_said_not_to_be_understood() {
     let hooks = r#"{"Stop": [{"hooks": [{"type": "command", "command": "a\nb"}, {"type": "prompt", "prompt": "p"}]}],
                     "PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "c"}, {"x": 1}]}, {"matcher": "Edit"}]}"#;
     let servers = r#"{"x": {"env": {"A": "1", "B": true}, "command": "npx", "args": ["-y", 3]},
-                      "y\u202e": {"type": "http", "url": "https://e.example"}, "z": 1}"#;
+                      "y\u202e": {"type": "http", "url": "https://e.example", "headers": {"A": "Bearer ${TOKEN}", "B": "${B:-b}"}}, "z": 1}"#;
     for (key, json, wanted) in [
         (
             "hooks",
@@ -28,7 +28,7 @@ fn commands_are_named_or_said_not_to_be_understood() {
             servers,
             &[
                 "starts the MCP server x: A=1 B=true npx -y 3",
-                "starts the MCP server y\\u{202e}: https://e.example",
+                "starts the MCP server y\\u{202e}: https://e.example (reads the variables B, TOKEN)",
                 "starts the MCP server z: (invalid)",
             ],
         ),

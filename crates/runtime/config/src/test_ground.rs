@@ -78,6 +78,7 @@ impl ConfigGround {
             managed: top.join("etc"),
             settings_arg: None,
             sources: Sources::default(),
+            plugin_dirs: Vec::new(),
             tools: TOOLS.clone(),
         };
         ConfigGround { places, root }

@@ -88,7 +88,7 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
         .map(|name| format!("{}: a project cannot set {name}, ignored", file.display()));
     assert_eq!(loaded.warnings[..3], warned);
     assert!(loaded.warnings[3].ends_with("a project cannot set apiKeyHelper, ignored"));
-    let not_run = ["statusLine is", "MCP servers are", "plugins are"]
+    let not_run = ["statusLine is", "plugins are"]
         .map(|what| format!("{what} not supported yet: {}", file.display()));
     assert_eq!(loaded.warnings[4..], not_run);
 }

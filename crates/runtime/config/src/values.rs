@@ -86,6 +86,27 @@ pub const BOARD_TOOLS: Key = Key {
     request: "turns the tools for the task board {}",
 };
 
+pub const SMALL_MODEL: Key = Key {
+    name: "smallModel",
+    form: Form::Text,
+    variable: None,
+    request: "has the model {} read web pages",
+};
+/// Separated by commas.
+pub const WEB_PRIVATE_HOSTS: Key = Key {
+    name: "webPrivateHosts",
+    form: Form::Text,
+    variable: None,
+    request: "lets web pages be fetched from {}, also at private addresses",
+};
+
+pub const WEB_SEARCH: Key = Key {
+    name: "webSearch",
+    form: Form::Text,
+    variable: None,
+    request: "has the web searched by {}",
+};
+
 /// Commands that are run in every new worktree, before one is removed, and when a worker has done a task.
 pub const WORKTREE_SETUP: Key = worktree_command("worktrees.setup");
 pub const WORKTREE_TEARDOWN: Key = worktree_command("worktrees.teardown");
@@ -96,7 +117,7 @@ const fn worktree_command(name: &'static str) -> Key {
     Key { name, form: Form::Text, variable: None, request: "" }
 }
 
-const KEYS: [&Key; 13] = [
+const KEYS: [&Key; 16] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -107,6 +128,9 @@ const KEYS: [&Key; 13] = [
     &MAX_AGENTS,
     &MAX_AGENT_DEPTH,
     &BOARD_TOOLS,
+    &SMALL_MODEL,
+    &WEB_PRIVATE_HOSTS,
+    &WEB_SEARCH,
     &WORKTREE_SETUP,
     &WORKTREE_TEARDOWN,
     &WORKTREE_CHECK,

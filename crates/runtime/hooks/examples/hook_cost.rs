@@ -33,7 +33,9 @@ fn registry(
         once: false,
         in_background: false,
         outside: false,
+        programs: Vec::new(),
         source: Source::default(),
+        plugin: None,
     };
     Registry::new(HookSetup {
         specs: vec![spec],
@@ -44,6 +46,7 @@ fn registry(
         about: About { cwd: "/".into(), project: "/".into(), ..About::default() },
         queues: None,
         sender: Sender::new(Vec::new(), ClockAndIds::counted()),
+        watch: None,
     })
 }
 

@@ -27,7 +27,30 @@ pub(crate) struct Runner {
 /// What a command came to.
 pub(crate) struct HookRun {
     pub(crate) exit: String,
+    pub(crate) exit_code: Option<i32>,
+    /// The beginning of what it printed.
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     pub(crate) answer: Result<HookOutcome, HookFault>,
+}
+
+impl HookRun {
+    fn not_started(why: String) -> Self {
+        HookRun {
+            exit: "not started".into(),
+            exit_code: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            answer: Err(HookFault::CannotStart(why)),
+        }
+    }
+}
+
+/// Characters of its output that those who watch are shown.
+const SHOWN: usize = 10_000;
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(SHOWN).collect()
 }
 
 impl Runner {
@@ -42,21 +65,22 @@ impl Runner {
         let command = match self.command(spec, line, about, payload) {
             Ok(command) => command,
             Err(why) => {
-                return HookRun {
-                    exit: "not started".into(),
-                    answer: Err(HookFault::CannotStart(why)),
-                };
+                return HookRun::not_started(why);
             }
         };
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
-                HookRun { exit, answer: answer(&finished, spec, line, event) }
+                let exit_code = match finished.status {
+                    ExitStatus::Code(code) => Some(code),
+                    _ => None,
+                };
+                let answer = answer(&finished, spec, line, event);
+                let stderr = finished.errors.as_ref().map(|errors| shown(errors.head()));
+                let (stdout, stderr) = (shown(finished.output.head()), stderr.unwrap_or_default());
+                HookRun { exit, exit_code, stdout, stderr, answer }
             }
-            Err(error) => {
-                let fault = HookFault::CannotStart(error.to_string());
-                HookRun { exit: "not started".into(), answer: Err(fault) }
-            }
+            Err(error) => HookRun::not_started(error.to_string()),
         }
     }
 
@@ -71,6 +95,12 @@ impl Runner {
         for name in ["CLAUDE_PROJECT_DIR", "OSTLER_PROJECT_DIR"] {
             environment.retain(|(known, _)| known != name);
             environment.push((name.into(), about.project.clone().into()));
+        }
+        if let Some(root) = &spec.plugin {
+            for name in ["CLAUDE_PLUGIN_ROOT", "OSTLER_PLUGIN_ROOT"] {
+                environment.retain(|(known, _)| known != name);
+                environment.push((name.into(), root.into()));
+            }
         }
         let mut command = match args {
             None => ostler_exec::bash(line, &about.cwd, environment),

@@ -28,7 +28,7 @@ pub use delivery::{Delivered, Delivery, deliver_all, replay};
 pub use observers::{EventLog, Observer, ToolStats, event_logs};
 pub use payload::{About, AboutAgent};
 pub use queue::{QueueError, WebhookQueue};
-pub use registry::{HookSetup, Registry};
+pub use registry::{HookProgress, HookRunEnd, HookSetup, HookWatch, Registry};
 pub use signature::{hmac_sha256, signature};
 pub use trial::{HookTrial, try_hook};
 pub use webhook_request::Sender;

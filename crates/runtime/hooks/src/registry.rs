@@ -1,6 +1,6 @@
 //! All hooks of a session behind the port: who is told about what, all at once, and what they come to together.
 
-use crate::command::{Prepare, Runner};
+use crate::command::{HookRun, Prepare, Runner};
 use crate::delivery::Delivery;
 use crate::fault::HookFault;
 use crate::payload::About;
@@ -32,6 +32,36 @@ pub struct HookSetup {
     /// Where events for webhooks wait; without it those that do not block are not sent, which is told.
     pub queues: Option<PathBuf>,
     pub sender: Sender,
+    /// Is told when a command starts and ends.
+    pub watch: Option<HookWatch>,
+}
+
+/// Must not wait.
+pub type HookWatch = Arc<dyn Fn(&HookProgress) + Send + Sync>;
+
+/// A command that started or, with an end, is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookProgress {
+    /// The same for the start and the end.
+    pub id: String,
+    /// Its command in a line.
+    pub hook: String,
+    pub event: EventName,
+    /// What its matcher was compared with.
+    pub matched: Option<String>,
+    pub end: Option<HookRunEnd>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookRunEnd {
+    /// None: it was not started, or a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The beginning of what it printed.
+    pub stdout: String,
+    pub stderr: String,
+    /// It said what it had to say.
+    pub is_ok: bool,
 }
 
 struct Registered {
@@ -46,6 +76,7 @@ pub struct Registry {
     about: About,
     sender: Sender,
     delivery: Option<Delivery>,
+    watch: Option<HookWatch>,
 }
 
 impl Registry {
@@ -81,6 +112,7 @@ impl Registry {
             about: setup.about,
             sender: setup.sender,
             delivery,
+            watch: setup.watch,
         }
     }
 
@@ -113,7 +145,10 @@ impl Registry {
             }
             HookAction::Command { command, args } => {
                 let line = (command.as_str(), args.as_deref());
-                self.runner.run(spec, line, &self.about, event, payload).await.answer
+                let id = self.started(spec, event);
+                let run = self.runner.run(spec, line, &self.about, event, payload).await;
+                self.ended(id, spec, event, &run);
+                run.answer
             }
             HookAction::Http { url, secret, blocking: true, .. } if !spec.in_background => {
                 self.ask(spec, url, secret.as_ref(), event, payload).await
@@ -133,6 +168,24 @@ impl Registry {
         let mut outcome = answer.unwrap_or_else(|fault| fault.outcome(spec, event));
         outcome.heard = vec![what];
         outcome
+    }
+
+    fn started(&self, spec: &HookSpec, event: &HookEvent) -> String {
+        let Some(watch) = &self.watch else { return String::new() };
+        let id = self.sender.given().ids.uuid();
+        watch(&progress(id.clone(), spec, event, None));
+        id
+    }
+
+    fn ended(&self, id: String, spec: &HookSpec, event: &HookEvent, run: &HookRun) {
+        let Some(watch) = &self.watch else { return };
+        let end = HookRunEnd {
+            exit_code: run.exit_code,
+            stdout: run.stdout.clone(),
+            stderr: run.stderr.clone(),
+            is_ok: run.answer.is_ok(),
+        };
+        watch(&progress(id, spec, event, Some(end)));
     }
 
     async fn ask(
@@ -160,6 +213,16 @@ impl Registry {
     }
 }
 
+fn progress(
+    id: String,
+    spec: &HookSpec,
+    event: &HookEvent,
+    end: Option<HookRunEnd>,
+) -> HookProgress {
+    let matched = event.matched().map(str::to_owned);
+    HookProgress { id, hook: spec.what(), event: event.name(), matched, end }
+}
+
 /// What a webhook answered. One that blocks has to answer with a verdict: an empty body or a proxy's page is none.
 pub(crate) fn verdict(
     spec: &HookSpec,
@@ -180,8 +243,9 @@ pub(crate) fn verdict(
     Ok(outcome)
 }
 
-async fn inside(hook: &dyn Hook, event: &HookEvent) -> HookOutcome {
-    let called = AssertUnwindSafe(async { hook.call(event).await }).catch_unwind().await;
+async fn inside(hook: &dyn Hook, event: &HookEvent, payload: Option<&str>) -> HookOutcome {
+    let called =
+        AssertUnwindSafe(async { hook.call_with(event, payload).await }).catch_unwind().await;
     let mut outcome = called.unwrap_or_else(|_| {
         let why = "it panicked (a blocking hook without a verdict denies)";
         match event.name().can_block() {
@@ -206,18 +270,19 @@ impl Hooks for Registry {
     fn fire(&self, event: HookEvent) -> BoxFuture<'_, HookOutcome> {
         Box::pin(async move {
             let (name, matched) = (event.name(), event.matched());
+            let payload = self.about.payload(&event, false);
             let near = self.inside.iter().filter(|hook| hook.listens(name, matched));
-            let near = join_all(near.map(|hook| inside(hook.as_ref(), &event)));
+            let near = join_all(near.map(|hook| inside(hook.as_ref(), &event, payload.as_deref())));
             let chosen = self.chosen(&event);
             if chosen.is_empty() {
                 return merge(near.await);
             }
-            let Some(payload) = self.about.payload(&event, false) else {
+            let Some(payload) = &payload else {
                 let fault = HookFault::Failed("the event is too large for it".into());
                 let too_large = chosen.iter().map(|spec| fault.outcome(spec, &event));
                 return merge(near.await.into_iter().chain(too_large));
             };
-            let far = join_all(chosen.iter().map(|spec| self.one(spec, &event, &payload)));
+            let far = join_all(chosen.iter().map(|spec| self.one(spec, &event, payload)));
             let (near, far) = tokio::join!(near, far);
             merge(near.into_iter().chain(far))
         })

@@ -19,6 +19,8 @@ pub struct Folder {
     pub origin: SkillOrigin,
     /// The project's directory, free of links: what leads out of it is skipped.
     pub within: Option<PathBuf>,
+    /// Put in front of the names of its skills.
+    pub namespace: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,12 +143,20 @@ impl Catalog {
                 return CatalogEntry { stamp, skill: None, problems };
             }
         };
-        let trusted =
-            folder.origin != SkillOrigin::Project || self.accepted.contains(&hash(&bytes));
+        let is_accepted = self.accepted.contains(&hash(&bytes));
+        // A plugin was accepted as a whole: what changed since then is not a part of it.
+        if folder.origin == SkillOrigin::Plugin && !is_accepted {
+            let what = "it has changed since the plugin was accepted; skipped".to_owned();
+            let problems = vec![Problem { file: file.to_owned(), line: 1, what }];
+            return CatalogEntry { stamp, skill: None, problems };
+        }
+        let trusted = folder.origin != SkillOrigin::Project || is_accepted;
         let (layout, origin) = (folder.layout, folder.origin);
+        let namespace = folder.namespace.as_deref();
+        let tools = &self.tools;
         let (skill, problems) = skill_file::skill(
             &bytes,
-            &SkillSource { file: &real, name, layout, origin, trusted, tools: &self.tools },
+            &SkillSource { file: &real, name, layout, origin, trusted, namespace, tools },
         );
         CatalogEntry { stamp, skill: skill.map(Arc::new), problems }
     }

@@ -35,6 +35,7 @@ impl World {
             layout: SkillLayout::Skills,
             origin: SkillOrigin::User,
             within: None,
+            namespace: None,
         };
         let mut all = vec![own];
         all.extend(crate::project_folders(&self.at("p"), &self.at("p/sub")));

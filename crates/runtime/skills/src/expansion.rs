@@ -24,6 +24,8 @@ pub enum SkillPiece {
     Text(String),
     /// A command; its output takes its place.
     Command(String),
+    /// A file that the text names; its content follows the text.
+    File(String),
     /// A command that must not be run with these arguments, as it is written.
     Unfit(String),
 }
@@ -36,9 +38,13 @@ pub fn expand(skill: &Skill, situation: Situation<'_>) -> Vec<SkillPiece> {
     for part in parts(&skill.body) {
         match part {
             ExpansionPart::Text(text) => {
-                let (text, put) = filling.fill(text);
-                used |= put;
-                pieces.push(SkillPiece::Text(text));
+                for part in named_files(skill, text) {
+                    let (text, put) = filling.fill(part.text);
+                    used |= put;
+                    let file = part.is_file.then(|| file_name(&text)).flatten();
+                    pieces.extend(file.map(|file| SkillPiece::File(file.to_owned())));
+                    pieces.push(SkillPiece::Text(text));
+                }
             }
             ExpansionPart::Command(command) => {
                 let (text, put) = filling.fill(command);
@@ -54,6 +60,50 @@ pub fn expand(skill: &Skill, situation: Situation<'_>) -> Vec<SkillPiece> {
         pieces.push(SkillPiece::Text(format!("\n\nArguments: {}", situation.arguments.trim())));
     }
     pieces
+}
+
+/// A part of a text: a word that begins with `@`, or what stands between such words.
+struct TextPart<'a> {
+    text: &'a str,
+    is_file: bool,
+}
+
+/// Skills say things like `@decorator`; only commands name files.
+fn named_files<'a>(skill: &Skill, text: &'a str) -> Vec<TextPart<'a>> {
+    let mut parts = Vec::new();
+    let (mut done, mut from) = (0, 0);
+    while skill.is_command
+        && let Some(at) = text.get(from..).and_then(|rest| rest.find('@')).map(|at| from + at)
+    {
+        let before = text.get(..at).unwrap_or_default();
+        let word = text.get(at..).unwrap_or_default();
+        let word = word.split(char::is_whitespace).next().unwrap_or_default();
+        from = at + word.len().max(1);
+        if before.is_empty() || before.ends_with(char::is_whitespace) {
+            parts.push(TextPart { text: text.get(done..at).unwrap_or_default(), is_file: false });
+            parts.push(TextPart { text: word, is_file: true });
+            done = from;
+        }
+    }
+    parts.push(TextPart { text: text.get(done..).unwrap_or_default(), is_file: false });
+    parts
+}
+
+/// The path behind the `@`, without what ends a sentence. What has neither a slash nor a dot is no path.
+fn file_name(word: &str) -> Option<&str> {
+    let ends = |c: char| ".,;:!?)\"'`".contains(c);
+    let path = word.strip_prefix('@')?.trim_end_matches(ends);
+    (path.contains(['/', '.']) && path.len() <= MOST_COMMAND).then_some(path)
+}
+
+/// The files that a command names, as written.
+pub(crate) fn files(skill: &Skill) -> Vec<&str> {
+    let texts = parts(&skill.body).into_iter().filter_map(|part| match part {
+        ExpansionPart::Text(text) => Some(text),
+        ExpansionPart::Command(_) => None,
+    });
+    let words = texts.flat_map(|text| named_files(skill, text)).filter(|part| part.is_file);
+    words.filter_map(|part| file_name(part.text)).collect()
 }
 
 /// The commands of a text, as written.
@@ -171,7 +221,12 @@ impl Filling<'_> {
         };
         let digits = digits(after);
         if !digits.is_empty() {
-            return Some((nth(digits), digits.len()));
+            // A command counts like a shell, unless its text shows that it counts from 0.
+            let counts_from_1 = self.skill.is_command && !self.skill.body.contains("$0");
+            let at = digits.parse::<usize>().ok();
+            let at = at.and_then(|at| at.checked_sub(usize::from(counts_from_1)));
+            let word = at.and_then(|at| self.words.get(at)).cloned().unwrap_or_default();
+            return Some((word, digits.len()));
         }
         let name: &str = name(after);
         if name == "ARGUMENTS" {

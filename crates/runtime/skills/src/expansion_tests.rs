@@ -15,6 +15,7 @@ pub(crate) fn skill(body: &str) -> Skill {
         for_user: true,
         allowed_tools: Vec::new(),
         model: None,
+        is_command: false,
         paths: Vec::new(),
         body: body.into(),
         origin: SkillOrigin::User,
@@ -115,4 +116,48 @@ proptest! {
     fn plain_texts_stay(body in "[a-z`\\\\{}\n ]{1,80}") {
         prop_assert_eq!(text(&body, ""), body);
     }
+}
+
+fn of_command(body: &str, arguments: &str) -> Vec<SkillPiece> {
+    let situation = Situation { arguments, session: "id-1", project: Path::new("/proj") };
+    let command = Skill { is_command: true, ..skill(body) };
+    let mut pieces = expand(&command, situation);
+    pieces.retain(|piece| *piece != SkillPiece::Text(String::new()));
+    pieces
+}
+
+#[test]
+fn a_command_counts_its_arguments_from_1() {
+    let text = |body: &str| match of_command(body, "one 'two words'").as_slice() {
+        [SkillPiece::Text(text)] => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text("$1, then $2, not $3."), "one, then two words, not .");
+    assert_eq!(text("$ARGUMENTS[0] and $ARGUMENTS"), "one and one 'two words'");
+    assert_eq!(text("$0 and $1"), "one and two words", "it counts from 0");
+}
+
+#[test]
+fn a_command_names_files() {
+    let files = |body: &str, arguments: &str| -> Vec<String> {
+        let pieces = of_command(body, arguments).into_iter();
+        let file = |piece| match piece {
+            SkillPiece::File(path) => Some(path),
+            _ => None,
+        };
+        pieces.filter_map(file).collect()
+    };
+    assert_eq!(files("See @a.txt, @src/b.rs and (@c.md)\n@d/", ""), ["a.txt", "src/b.rs", "d/"]);
+    assert_eq!(files("Look at @$1.", "src/x.rs"), ["src/x.rs"]);
+    assert_eq!(files("mail a@b.example, @param, @ x", ""), [] as [&str; 0]);
+    // What a person or a model passes in names no file by itself.
+    assert_eq!(files("Do $ARGUMENTS", "@secret.txt"), [] as [&str; 0]);
+    // Skills write such words for other reasons.
+    assert!(!pieces("See @a.txt", "").iter().any(|piece| matches!(piece, SkillPiece::File(_))));
+    let texts = of_command("See @a.txt, now", "").into_iter();
+    let text = |piece| match piece {
+        SkillPiece::Text(text) => Some(text),
+        _ => None,
+    };
+    assert_eq!(texts.filter_map(text).collect::<String>(), "See @a.txt, now", "the text stays");
 }

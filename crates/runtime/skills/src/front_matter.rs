@@ -137,14 +137,11 @@ fn yaml(text: &str) -> Result<Values, FrontMatterError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
         budget: yaml_budget(2 * MOST),
     };
     type Raw = Option<BTreeMap<String, Spanned<Value>>>;
-    let raw: Raw = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let line = error.location().map_or(1, |place| place.line());
-        (file_line(line), said(&error.without_snippet().to_string()))
-    })?;
+    let raw: Raw = ostler_yaml::read(text, options)
+        .map_err(|error| (file_line(error.line), said(&error.what)))?;
     let entry = |(key, value): (String, Spanned<Value>)| {
         let line = file_line(value.referenced.line());
         (key.replace('_', "-"), (line, value.value))
@@ -157,9 +154,7 @@ fn file_line(line: impl TryInto<usize>) -> usize {
     line.try_into().unwrap_or(0).max(1) + 1
 }
 
-fn said(message: &str) -> String {
-    let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
-    let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+fn said(what: &str) -> String {
     let what: String = what.chars().filter(|c| !c.is_control()).take(200).collect();
     match what.strip_prefix("duplicate mapping key: ") {
         Some(key) => format!("\"{key}\" is there twice; keep one"),

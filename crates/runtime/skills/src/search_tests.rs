@@ -24,7 +24,13 @@ impl World {
     /// Names, and what is said with paths below the world.
     fn search(&self, layout: SkillLayout) -> (Vec<String>, Vec<String>) {
         let within = Some(self.at("p"));
-        let folder = Folder { path: self.at("p/in"), layout, origin: SkillOrigin::Project, within };
+        let folder = Folder {
+            path: self.at("p/in"),
+            layout,
+            origin: SkillOrigin::Project,
+            within,
+            namespace: None,
+        };
         let SkillSearch { candidates, problems, .. } = SkillSearch::of(&folder);
         let top = format!("{}/", self.at("").display().to_string().trim_end_matches('/'));
         let said = problems.iter().map(|problem| problem.to_string().replace(&top, "")).collect();

@@ -26,7 +26,15 @@ pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
         let (layout, origin) = (SkillLayout::Skills, SkillOrigin::Shipped);
-        let source = SkillSource { file: &file, name, layout, origin, trusted: true, tools };
+        let source = SkillSource {
+            file: &file,
+            name,
+            layout,
+            origin,
+            trusted: true,
+            namespace: None,
+            tools,
+        };
         skill_file::skill(text.as_bytes(), &source).0
     };
     SKILLS.iter().filter_map(skill).collect()

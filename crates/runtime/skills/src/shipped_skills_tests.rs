@@ -12,7 +12,15 @@ fn shipped_skills_are_faultless_and_short() {
         let file = Path::new("/x").join(name).join("SKILL.md");
         let (layout, origin, tools) =
             (SkillLayout::Skills, SkillOrigin::Shipped, &KnownTools::default());
-        let source = SkillSource { file: &file, name, layout, origin, trusted: true, tools };
+        let source = SkillSource {
+            file: &file,
+            name,
+            layout,
+            origin,
+            trusted: true,
+            namespace: None,
+            tools,
+        };
         assert_eq!(skill_file::skill(text.as_bytes(), &source).1, [], "{name}");
         assert!(skill.for_model && skill.for_user && skill.when_to_use.is_some(), "{name}");
         assert!(one_line(skill).chars().count() < 300, "{name}");

@@ -17,7 +17,10 @@ pub struct Skill {
     pub for_user: bool,
     /// Rules that hold while it is used, as written.
     pub allowed_tools: Vec<String>,
+    /// For a command: the model of the turn that it begins.
     pub model: Option<String>,
+    /// It is a command: a file of its own name, whose arguments are counted from 1 and which can name files.
+    pub is_command: bool,
     /// Files it is meant for, as patterns.
     pub paths: Vec<String>,
     pub body: String,
@@ -34,6 +37,7 @@ pub struct Skill {
 pub enum SkillOrigin {
     User,
     Project,
+    Plugin,
     Shipped,
 }
 
@@ -42,6 +46,7 @@ impl SkillOrigin {
         match self {
             SkillOrigin::User => "user",
             SkillOrigin::Project => "project",
+            SkillOrigin::Plugin => "plugin",
             SkillOrigin::Shipped => "shipped",
         }
     }

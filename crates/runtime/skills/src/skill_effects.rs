@@ -1,7 +1,7 @@
 //! What a project's skills would do besides saying something: it holds once the user has accepted their content.
 
 use crate::catalog::{Folder, SkillLayout};
-use crate::expansion::commands;
+use crate::expansion::{commands, files};
 use crate::search::{Candidate, SkillSearch};
 use crate::skill::{Skill, SkillOrigin};
 use crate::skill_file::{self, SkillSource};
@@ -9,8 +9,9 @@ use ostler_core::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
 
 /// Directories of a project, and how they are laid out.
-const FOLDERS: [(&str, SkillLayout); 3] = [
+const FOLDERS: [(&str, SkillLayout); 4] = [
     (".ostler/skills", SkillLayout::Skills),
+    (".ostler/commands", SkillLayout::Commands),
     (".claude/skills", SkillLayout::Skills),
     (".claude/commands", SkillLayout::Commands),
 ];
@@ -29,6 +30,7 @@ pub fn project_folders(project: &Path, cwd: &Path) -> Vec<Folder> {
         layout,
         origin: SkillOrigin::Project,
         within: Some(project.to_owned()),
+        namespace: None,
     };
     places.iter().flat_map(|place| FOLDERS.map(|each| folder(place, each))).collect()
 }
@@ -51,6 +53,7 @@ pub fn project_files(
                 layout: folder.layout,
                 origin: SkillOrigin::Project,
                 trusted: false,
+                namespace: None,
                 tools,
             };
             let wants =
@@ -71,5 +74,9 @@ pub fn wants(skill: &Skill) -> Vec<String> {
     let runs = runs.map(|command| format!("runs `{command}` when the skill {name} is used"));
     let allows = skill.allowed_tools.iter();
     let allows = allows.map(|rule| format!("allows {rule} while the skill {name} is used"));
-    runs.chain(allows).collect()
+    let reads = files(skill).into_iter();
+    let reads = reads.map(|file| format!("reads {file} when the command {name} is used"));
+    let model = skill.model.iter().filter(|_| skill.is_command);
+    let model = model.map(|model| format!("uses the model {model} for the command {name}"));
+    runs.chain(allows).chain(reads).chain(model).collect()
 }

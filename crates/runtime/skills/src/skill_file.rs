@@ -43,6 +43,8 @@ pub(crate) struct SkillSource<'a> {
     pub(crate) layout: SkillLayout,
     pub(crate) origin: SkillOrigin,
     pub(crate) trusted: bool,
+    /// Put in front of the name.
+    pub(crate) namespace: Option<&'a str>,
     /// What its rules can name.
     pub(crate) tools: &'a KnownTools,
 }
@@ -129,6 +131,7 @@ fn read(
         for_user: front.yes("user-invocable", true, wrongs),
         allowed_tools: allowed(&front, source.tools, wrongs),
         model: front.text("model", wrongs),
+        is_command: source.layout == SkillLayout::Commands,
         paths: bounded(front.list("paths", commas, wrongs)),
         body: body.to_owned(),
         origin: source.origin,
@@ -145,15 +148,19 @@ fn name(
     wrongs: &mut Vec<FrontMatterError>,
 ) -> Result<String, FrontMatterError> {
     let given = front.text("name", wrongs).filter(|_| source.layout == SkillLayout::Skills);
+    let whole = |name: &str| match source.namespace {
+        Some(namespace) => format!("{namespace}:{name}"),
+        None => name.to_owned(),
+    };
     if let Some(name) = given {
-        if is_name(&name) {
-            return Ok(name);
+        if is_name(&name) && is_name(&whole(&name)) {
+            return Ok(whole(&name));
         }
         let what = "a name can only have letters, digits and - _ . :, at most 64; using the name of the directory";
         wrongs.push((front.line("name"), what.into()));
     }
-    match is_name(source.name) {
-        true => Ok(source.name.to_owned()),
+    match is_name(source.name) && is_name(&whole(source.name)) {
+        true => Ok(whole(source.name)),
         false => Err((1, format!("{:?} is not a valid skill name", source.name))),
     }
 }

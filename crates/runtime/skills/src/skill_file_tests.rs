@@ -12,8 +12,15 @@ fn read_as(text: &[u8], file: &str, layout: SkillLayout) -> (Option<Skill>, Vec<
     let name = place.unwrap().to_str().unwrap();
     let skills = ToolFacts { kind: ToolKind::Instructs, ..ToolFacts::default() };
     let tools = &KnownTools::new([("Skill".to_owned(), skills)]);
-    let source =
-        SkillSource { file, name, layout, origin: SkillOrigin::Project, trusted: false, tools };
+    let source = SkillSource {
+        file,
+        name,
+        layout,
+        origin: SkillOrigin::Project,
+        trusted: false,
+        namespace: None,
+        tools,
+    };
     let (skill, problems) = skill(text, &source);
     (skill, problems.iter().map(ToString::to_string).collect())
 }
@@ -56,6 +63,7 @@ Do it.
         for_user: false,
         allowed_tools: vec!["Read".into(), "Bash(git log:*)".into()],
         model: Some("opus".into()),
+        is_command: false,
         paths: vec!["src/**".into(), "*.rs".into()],
         body: "# Review\n\nDo it.".into(),
         origin: SkillOrigin::Project,

@@ -19,7 +19,9 @@ const MARK: &str = "<skills>";
 /// Characters of the listing where the window is not known.
 const BUDGET: usize = 8_000;
 
-/// Characters of a command's output.
+/// Files that one command can name.
+const MOST_NAMED: usize = 8;
+/// Characters of a command's output, and of a file.
 const MOST_OUTPUT: usize = 16_000;
 
 /// What a skill that is used needs from the agent.
@@ -29,6 +31,13 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// In words, why it was not run or what went wrong.
     fn command(&self, command: String) -> BoxFuture<'static, Result<String, String>>;
+
+    /// The lines of a file, as a call that reads would give them: judged, asked about where it must, recorded, bounded.
+    /// None: there is no such file.
+    ///
+    /// # Errors
+    /// In words, why it was not read.
+    fn read(&self, path: String) -> BoxFuture<'static, Result<Option<String>, String>>;
 
     /// Rules that hold until the turn ends. They never go before a deny.
     fn allow(&self, rules: &[String], skill: &Skill);
@@ -143,10 +152,16 @@ impl Skills {
             notes.push("Its allowed-tools are ignored: its content is not trusted.".to_owned());
         }
         let situation = Situation { arguments, session: &self.session, project: &self.project };
-        let mut text = String::new();
+        let (mut text, mut files) = (String::new(), Vec::new());
         for piece in expand(skill, situation) {
             text += &match piece {
                 SkillPiece::Text(text) => text,
+                SkillPiece::File(path) => {
+                    if files.len() < MOST_NAMED {
+                        files.push(self.named_file(skill, path).await);
+                    }
+                    continue;
+                }
                 SkillPiece::Unfit(command) => not_run(
                     &command,
                     "the arguments contain characters that a shell would interpret",
@@ -164,9 +179,27 @@ impl Skills {
             };
         }
         notes.push(text);
+        notes.extend(files.into_iter().flatten());
         USED.replace("{name}", &skill.name)
             .replace("{folder}", &skill.folder.display().to_string())
             .replace("{text}", &notes.join("\n"))
+    }
+}
+
+impl Skills {
+    /// The content of a file that a command names; none where it names no file.
+    async fn named_file(&self, skill: &Skill, path: String) -> Option<String> {
+        let not_read = |why: &str| Some(format!("[not read: {path}: {why}]"));
+        if !skill.trusted {
+            return not_read("the content of this command is not trusted");
+        }
+        match self.host.get()?.read(path.clone()).await {
+            Ok(content) => {
+                let content: String = content?.chars().take(MOST_OUTPUT).collect();
+                Some(format!("Contents of {path}:\n{content}"))
+            }
+            Err(why) => not_read(&why),
+        }
     }
 }
 

@@ -22,6 +22,16 @@ impl Host for Asked {
         Box::pin(std::future::ready(answer))
     }
 
+    fn read(&self, path: String) -> BoxFuture<'static, Result<Option<String>, String>> {
+        self.0.lock().unwrap().push(format!("read {path}"));
+        let answer = match path.as_str() {
+            "secret.txt" => Err("the gate says no".to_owned()),
+            "types/node" => Ok(None),
+            other => Ok(Some(format!("1\tall of {other} @b.txt $1"))),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
     fn allow(&self, rules: &[String], skill: &Skill) {
         self.0.lock().unwrap().push(format!("allow {} for {}", rules.join(" "), skill.name));
     }
@@ -49,7 +59,8 @@ fn world(origin: SkillOrigin, skills: &[(&str, &str)]) -> World {
         std::fs::write(root.join(name).join("SKILL.md"), text).unwrap();
     }
     let within = (origin == SkillOrigin::Project).then(|| root.clone());
-    let folders = vec![Folder { path: root, layout: SkillLayout::Skills, origin, within }];
+    let folders =
+        vec![Folder { path: root, layout: SkillLayout::Skills, origin, within, namespace: None }];
     let skills = Skills::new(
         Catalog::new(folders, vec![], [], Default::default()),
         "s1",
@@ -159,5 +170,34 @@ fn slashes() {
         ("/a,b", None),
     ] {
         assert_eq!(slash(prompt), expected, "{prompt:?}");
+    }
+}
+
+#[test]
+fn files_that_a_command_names_are_read_after_trust() {
+    for (origin, expected) in [
+        (SkillOrigin::User, vec!["read a.txt", "read secret.txt", "read types/node"]),
+        (SkillOrigin::Project, vec![]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("look.md"), "See @a.txt @secret.txt @types/node").unwrap();
+        let within = (origin == SkillOrigin::Project).then(|| root.clone());
+        let (layout, namespace) = (SkillLayout::Commands, None);
+        let folders = vec![Folder { path: root, layout, origin, within, namespace }];
+        let catalog = Catalog::new(folders, vec![], [], Default::default());
+        let skills = Skills::new(catalog, "s1", "/proj".into(), None);
+        let asked = Arc::new(Asked::default());
+        skills.serve(asked.clone());
+        let command = skills.for_user("look").unwrap();
+        let text = now(skills.used(&command, ""));
+        assert_eq!(*asked.0.lock().unwrap(), expected);
+        assert!(text.contains("See @a.txt @secret.txt @types/node"), "{text}");
+        if origin == SkillOrigin::User {
+            assert!(text.contains("Contents of a.txt:\n1\tall of a.txt @b.txt $1"), "{text}");
+            assert!(text.contains("[not read: secret.txt: the gate says no]"), "{text}");
+        } else {
+            assert_eq!(text.matches("[not read: ").count(), 3, "{text}");
+        }
     }
 }

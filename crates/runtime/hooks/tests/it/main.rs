@@ -31,7 +31,9 @@ fn spec(event: EventName, command: &str) -> HookSpec {
         once: false,
         in_background: false,
         outside: false,
+        programs: Vec::new(),
         source: Source::default(),
+        plugin: None,
     }
 }
 
@@ -45,6 +47,7 @@ fn setup(folder: &Path, specs: Vec<HookSpec>) -> HookSetup {
         about: About { cwd: folder.into(), project: folder.into(), ..About::default() },
         queues: None,
         sender: Sender::new(Vec::new(), ClockAndIds::counted()),
+        watch: None,
     }
 }
 
