@@ -24,6 +24,10 @@ pub struct Command {
     pub output: OutputLimits,
     /// What it reads from standard input, at most [`MAX_INPUT`] bytes; without it that is empty.
     pub input: Option<Vec<u8>>,
+    /// Standard input and output are pipes for the caller, who takes them with
+    /// [`RunningCommand::take_pipes`](crate::RunningCommand::take_pipes). Nothing of the output is captured then, and
+    /// the progress shows standard error.
+    pub piped: bool,
     /// Standard error is kept apart, in [`CommandReport::errors`](crate::CommandReport::errors); the sink and
     /// the progress then show standard output only.
     pub separate_errors: bool,
@@ -45,6 +49,7 @@ impl Command {
             grace: Duration::from_secs(2),
             output: OutputLimits::default(),
             input: None,
+            piped: false,
             separate_errors: false,
             sandbox: None,
             script: None,

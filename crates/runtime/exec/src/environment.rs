@@ -90,6 +90,15 @@ pub fn without_secrets(
     .collect()
 }
 
+/// Names of variables that belong to the providers of models, and to us.
+const OF_MODELS: &str = "
+    ANTHROPIC_ OPENAI_ GEMINI_ OSTLER_ CLAUDE_ MISTRAL_ DEEPSEEK_ GROQ_ OPENROUTER_ XAI_";
+
+/// Whether a variable holds what opens the door to a model. No program that others wrote gets its value.
+pub fn is_model_variable(name: &str) -> bool {
+    words(OF_MODELS).any(|prefix| name.to_ascii_uppercase().starts_with(prefix))
+}
+
 /// Also those of single tools, such as `npm_config_https_proxy`.
 fn is_proxy(name: &str) -> bool {
     name.to_ascii_lowercase().contains("proxy")

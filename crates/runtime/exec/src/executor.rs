@@ -312,11 +312,19 @@ fn hand_over(
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
     let control = Arc::new(Control::new(control).map_err(resources)?);
-    let errors = command.separate_errors.then(output_pipe).transpose().map_err(resources)?;
+    let with_errors = command.separate_errors || command.piped;
+    let errors = with_errors.then(output_pipe).transpose().map_err(resources)?;
     let (errors, theirs_errors) = errors.unzip();
     let script =
         command.script.as_deref().map(memory_file::sealed).transpose().map_err(resources)?;
-    let input = command.input.as_deref().map(memory_file::sealed).transpose().map_err(resources)?;
+    let (ours_input, input) = match &command.input {
+        _ if command.piped => {
+            let (ours, theirs) = input_pipe().map_err(resources)?;
+            (Some(ours), Some(theirs))
+        }
+        Some(input) => (None, Some(memory_file::sealed(input).map_err(resources)?)),
+        None => (None, None),
+    };
     let (inline, file) = if body.len() > INLINE_BODY {
         (&[][..], Some(memory_file::sealed(body).map_err(resources)?))
     } else {
@@ -338,7 +346,7 @@ fn hand_over(
     let send = || link.send(flags, inline, &fds);
     let sent = scope.map_or_else(|| Some(send()), |scope| scope.start(&control, send));
     match sent.ok_or(ConnectRefusal::Failed(ExecError::Closed))? {
-        Ok(()) => Ok((control, Pipes { output, errors })),
+        Ok(()) => Ok((control, Pipes { output, errors, input: ours_input })),
         Err(_) if link.is_closed() => Err(ConnectRefusal::Failed(ExecError::Closed)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
             Err(ConnectRefusal::NotDelivered)
@@ -356,4 +364,11 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
     Ok((read, write))
+}
+
+/// The same the other way round, for a command that is written to while it runs.
+fn input_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&write, OFlags::NONBLOCK)?;
+    Ok((write, read))
 }

@@ -24,8 +24,8 @@
 //!   What each layer guarantees is in `docs/sandbox.md`.
 //!
 //! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
-//! search (programs are absolute paths), interpreting terminal output, talking to a command while it
-//! runs (its input is given beforehand), and deciding *whether* a command may run.
+//! search (programs are absolute paths), interpreting terminal output, what is said to a command over
+//! its pipes ([`CommandPipes`]), and deciding *whether* a command may run.
 //!
 //! Known limits: if client and supervisor are killed in the same moment, commands die but what
 //! they have started lives on, unless they run inside bubblewrap. A start that hangs in the kernel
@@ -38,6 +38,7 @@ mod command;
 mod command_bytes;
 mod connection;
 mod descriptors;
+mod detached_program;
 mod environment;
 mod error;
 mod executor;
@@ -68,7 +69,8 @@ pub use capture::{Capture, Captured};
 pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_bash};
 pub use connection::SupervisorProgram;
 pub use descriptors::raise_open_file_limit;
-pub use environment::{allowed_environment, without_secrets};
+pub use detached_program::start_detached;
+pub use environment::{allowed_environment, is_model_variable, without_secrets};
 pub use error::ExecError;
 pub use executor::Executor;
 pub use group_signal::{GroupSignal, signal_group};
@@ -79,7 +81,7 @@ pub use limits::{
 pub use other_process::OtherProcess;
 pub use progress::OutputProgress;
 pub use removal_watch::RemovalWatch;
-pub use running_command::RunningCommand;
+pub use running_command::{CommandPipes, RunningCommand};
 pub use sandbox::available_layers::AvailableLayers;
 pub use sandbox::denial::{DeniedAct, Layer, SandboxDenial, denial_hint};
 pub use sandbox::follow::follow;

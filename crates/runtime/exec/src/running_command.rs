@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::buffer::spare_capacity;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -30,6 +31,15 @@ const READ_SIZE: usize = 64 * 1024;
 pub(crate) struct Pipes {
     pub output: OwnedFd,
     pub errors: Option<OwnedFd>,
+    /// Where the caller writes what the command reads.
+    pub input: Option<OwnedFd>,
+}
+
+/// The streams of a command that somebody talks to. Dropping the input closes it.
+#[derive(Debug)]
+pub struct CommandPipes {
+    pub input: pipe::Sender,
+    pub output: pipe::Receiver,
 }
 
 /// A running command. Nothing of it happens in the background: its output is read and its time
@@ -39,14 +49,26 @@ pub struct RunningCommand {
     link: Arc<Link>,
     scope: Option<Arc<Members>>,
     control: Arc<Control>,
-    output: AsyncFd<OwnedFd>,
+    /// None: the caller reads it.
+    output: Option<AsyncFd<OwnedFd>>,
     errors: Option<AsyncFd<OwnedFd>>,
+    pipes: Option<CommandPipes>,
     pid: i32,
     started: Instant,
     limits: OutputLimits,
     ladder: Ladder,
     stopper: Stopper,
     progress: Option<watch::Sender<OutputProgress>>,
+}
+
+impl CommandPipes {
+    fn new(input: OwnedFd, output: OwnedFd) -> Result<Self, ExecError> {
+        let doing = "talk to the command";
+        let failed = |source| ExecError::Resources { doing, source };
+        let input = pipe::Sender::from_owned_fd(input).map_err(failed)?;
+        let output = pipe::Receiver::from_owned_fd(output).map_err(failed)?;
+        Ok(CommandPipes { input, output })
+    }
 }
 
 impl RunningCommand {
@@ -62,7 +84,10 @@ impl RunningCommand {
             let doing = "watch the command's output";
             readable(pipe).map_err(|source| ExecError::Resources { doing, source })
         };
-        let output = watch(pipes.output)?;
+        let (output, talk) = match pipes.input {
+            Some(input) => (None, Some(CommandPipes::new(input, pipes.output)?)),
+            None => (Some(watch(pipes.output)?), None),
+        };
         let errors = pipes.errors.map(watch).transpose()?;
         let started = Instant::now();
         Ok(Self {
@@ -71,6 +96,7 @@ impl RunningCommand {
             control,
             output,
             errors,
+            pipes: talk,
             pid,
             started,
             limits: command.output,
@@ -83,6 +109,12 @@ impl RunningCommand {
     /// The process id, which is also the number of its process group.
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// The streams of a command that was started with [`Command::piped`]; none the second time. The command still has
+    /// to be waited for.
+    pub fn take_pipes(&mut self) -> Option<CommandPipes> {
+        self.pipes.take()
     }
 
     /// A handle to end the command in order while another task waits for it.
@@ -104,14 +136,14 @@ impl RunningCommand {
 
     /// As [`RunningCommand::wait`]; `sink` gets the output as it comes, up to its limit.
     pub async fn wait_with(mut self, sink: impl FnMut(&[u8])) -> Result<CommandReport, ExecError> {
-        let mut intake = Intake::new(self.limits, sink, self.progress.take());
+        let mut intake =
+            Intake::new(self.limits, sink, (self.progress.take(), self.output.is_none()));
         intake.errors =
             self.errors.as_ref().map(|_| Capture::new(self.limits.head, self.limits.tail));
         let mut errors_open = self.errors.is_some();
         let mut buffer = Vec::with_capacity(READ_SIZE);
         let mut buffer_of_errors = Vec::with_capacity(if errors_open { READ_SIZE } else { 0 });
-        let mut open = true;
-        let mut asked = 0;
+        let (mut open, mut asked) = (!intake.shows_errors, 0);
         let timer = sleep_until(self.ladder.wake().unwrap_or(self.started));
         tokio::pin!(timer);
         let exit = loop {
@@ -133,12 +165,12 @@ impl RunningCommand {
                 }
                 limit = self.stopper.new_limit() => self.ladder.set_limit(self.started, limit),
                 () = &mut timer, if self.ladder.wake().is_some() => self.ladder.time_up(Instant::now()),
-                read = read_some(&self.output, &mut buffer), if open => {
+                read = read_if_any(self.output.as_ref(), &mut buffer), if open => {
                     open = read.is_ok_and(|count| count > 0);
                     intake.take(&buffer);
                     if intake.is_over() { self.ladder.stop(Instant::now()) } else { LadderStep::Nothing }
                 }
-                read = read_errors(self.errors.as_ref(), &mut buffer_of_errors), if errors_open => {
+                read = read_if_any(self.errors.as_ref(), &mut buffer_of_errors), if errors_open => {
                     errors_open = read.is_ok_and(|count| count > 0);
                     intake.take_errors(&buffer_of_errors);
                     if intake.is_over() { self.ladder.stop(Instant::now()) } else { LadderStep::Nothing }
@@ -155,8 +187,8 @@ impl RunningCommand {
                 timer.as_mut().reset(wake);
             }
         };
-        if open {
-            drain(&self.output, &mut buffer, |bytes| intake.take(bytes));
+        if let Some(output) = self.output.as_ref().filter(|_| open) {
+            drain(output, &mut buffer, |bytes| intake.take(bytes));
         }
         if let Some(errors) = self.errors.as_ref().filter(|_| errors_open) {
             drain(errors, &mut buffer_of_errors, |bytes| intake.take_errors(bytes));
@@ -197,14 +229,20 @@ struct Intake<F> {
     limits: OutputLimits,
     capture: Capture,
     errors: Option<Capture>,
+    /// The progress shows the errors: the output is the caller's.
+    shows_errors: bool,
     sink: F,
     progress: Option<watch::Sender<OutputProgress>>,
 }
 
 impl<F: FnMut(&[u8])> Intake<F> {
-    fn new(limits: OutputLimits, sink: F, progress: Option<watch::Sender<OutputProgress>>) -> Self {
+    fn new(
+        limits: OutputLimits,
+        sink: F,
+        (progress, shows_errors): (Option<watch::Sender<OutputProgress>>, bool),
+    ) -> Self {
         let capture = Capture::new(limits.head, limits.tail);
-        Self { limits, capture, errors: None, sink, progress }
+        Self { limits, capture, errors: None, shows_errors, sink, progress }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -225,6 +263,9 @@ impl<F: FnMut(&[u8])> Intake<F> {
     fn take_errors(&mut self, bytes: &[u8]) {
         if let Some(errors) = &mut self.errors {
             errors.push(bytes);
+        }
+        if let Some(progress) = self.progress.as_ref().filter(|_| self.shows_errors) {
+            progress.send_modify(|progress| progress.push(bytes));
         }
     }
 
@@ -283,7 +324,7 @@ async fn read_some(pipe: &AsyncFd<OwnedFd>, buffer: &mut Vec<u8>) -> io::Result<
     }
 }
 
-async fn read_errors(pipe: Option<&AsyncFd<OwnedFd>>, buffer: &mut Vec<u8>) -> io::Result<usize> {
+async fn read_if_any(pipe: Option<&AsyncFd<OwnedFd>>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     match pipe {
         Some(pipe) => read_some(pipe, buffer).await,
         None => std::future::pending().await,

@@ -20,6 +20,19 @@ pub struct Capabilities {
     /// The fast mode was chosen, and the model has one.
     pub fast: bool,
     pub cache: CacheSetting,
+    /// What the person asks for besides, where the protocol has a place for it.
+    pub extras: RequestExtras,
+}
+
+/// Wishes of the person that are sent as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestExtras {
+    /// Names of beta features.
+    pub betas: Vec<String>,
+    /// How thinking is shown, e.g. `summarized` or `omitted`.
+    pub thinking_display: Option<String>,
+    /// Tokens that the model may use for the whole task; it is told what is left.
+    pub task_budget: Option<u64>,
 }
 
 /// How a model is told to think.

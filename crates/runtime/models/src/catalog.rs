@@ -1,6 +1,8 @@
 //! What is known of models: names, limits, prices, ways of thinking. All of it is data, in `models.toml`.
 
-use crate::capabilities::{CacheSetting, Capabilities, EffortSupport, ThinkingStyle, USUAL_BUDGET};
+use crate::capabilities::{
+    CacheSetting, Capabilities, EffortSupport, RequestExtras, ThinkingStyle, USUAL_BUDGET,
+};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Price;
 use ostler_core::ports::ModelInfo;
@@ -103,6 +105,7 @@ impl Family {
             keep_thinking: self.keep_thinking,
             bytes_per_token: self.bytes_per_token,
             effort: None,
+            extras: RequestExtras::default(),
             fast: false,
             cache: CacheSetting::default(),
         }

@@ -5,7 +5,7 @@ use crate::proxy::ProxySettings;
 use crate::secret::Secret;
 use crate::settings::CaFile;
 use crate::transport::proxy;
-use reqwest::{Certificate, Client, Response, Url, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Response, Url, redirect};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -73,8 +73,23 @@ impl Network {
             .unwrap_or_else(|_| Err(format!("no answer within {} s", limit.as_secs())))
     }
 
+    /// A client for one address, for whoever speaks a protocol of its own over HTTP. It follows no redirect.
+    ///
+    /// # Errors
+    /// In words, if the address, the proxy or the certificates cannot be used.
+    pub fn client_for(&self, url: &str) -> Result<Client, String> {
+        self.client(url).map(|(client, _)| client)
+    }
+
     fn client(&self, url: &str) -> Result<(Client, Url), String> {
         let url = Url::parse(url).map_err(|_| "its address cannot be read".to_owned())?;
+        let client = self.builder(&url)?;
+        let client = client.build().map_err(|error| format!("no HTTP client: {error}"))?;
+        Ok((client, url))
+    }
+
+    /// A client for this address: its proxy, our certificates, no redirects.
+    pub(crate) fn builder(&self, url: &Url) -> Result<ClientBuilder, String> {
         // Fails when it is set already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
@@ -82,7 +97,7 @@ impl Network {
             .redirect(redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT);
-        if let Some(text) = self.proxies.proxy_for(&url) {
+        if let Some(text) = self.proxies.proxy_for(url) {
             builder = builder.proxy(proxy(text).map_err(|error| error.to_string())?.1);
         }
         if let Some(ca) = &self.ca_file {
@@ -90,8 +105,7 @@ impl Network {
                 .map_err(|_| format!("{} contains no readable certificates", ca.label))?;
             builder = builder.tls_certs_merge(roots);
         }
-        let client = builder.build().map_err(|error| format!("no HTTP client: {error}"))?;
-        Ok((client, url))
+        Ok(builder)
     }
 }
 
@@ -121,7 +135,7 @@ async fn piece(response: &mut Response, url: &Url) -> Result<Option<bytes::Bytes
 }
 
 /// The innermost reason; the outer ones repeat the address, which may hold a password.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut inner: &dyn std::error::Error = error;
     while let Some(source) = inner.source() {
         inner = source;

@@ -1,7 +1,7 @@
 //! A model behind HTTP: one provider, its protocol, transport and retries as core's `Model` port.
 
 use crate::attempt::Run;
-use crate::capabilities::{CacheSetting, Capabilities, Effort};
+use crate::capabilities::{CacheSetting, Capabilities, Effort, RequestExtras};
 use crate::catalog::times;
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
@@ -35,6 +35,7 @@ impl HttpModel {
             retry: settings.retry,
             cache: settings.cache,
             effort: settings.effort,
+            extras: settings.extras,
             jitter: settings.jitter,
             prices: settings.prices,
             refused: Mutex::default(),
@@ -53,6 +54,13 @@ fn protocol_of(settings: &ModelSettings) -> Result<Arc<dyn Protocol>, ModelSetup
     match provider.lacks.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(ModelSetupError::Feature { name: name.clone(), known: known.join(", ") }),
         None => Ok(protocol),
+    }
+}
+
+impl HttpModel {
+    /// Its models can search the web on the provider's side.
+    pub fn searches_web(&self) -> bool {
+        self.shared.provider.web_search
     }
 }
 
@@ -88,6 +96,7 @@ pub(crate) struct ModelShared {
     pub retry: RetryPolicy,
     cache: CacheSetting,
     effort: Option<Effort>,
+    extras: RequestExtras,
     pub jitter: Jitter,
     prices: PriceBook,
     /// What the provider did not know, by model; it is not sent again.
@@ -98,7 +107,9 @@ impl ModelShared {
     pub fn capabilities(&self, model: &ModelId) -> Capabilities {
         let Variant { family, name, fast } = self.provider.variant(self.provider.wire_name(model));
         let fast = fast.is_some();
-        Capabilities { cache: self.cache, effort: self.effort, fast, ..family.capabilities(name) }
+        let extras = self.extras.clone();
+        let (cache, effort) = (self.cache, self.effort);
+        Capabilities { cache, effort, fast, extras, ..family.capabilities(name) }
     }
 
     pub fn refused(&self, model: &ModelId) -> RefusedFeatures {

@@ -13,10 +13,12 @@
 //! Deliberately absent: reading the environment, files or the clock (settings are values, time is only measured);
 //! HTTP/2 and compression (a stream of small events gains nothing); asking without streaming.
 
+pub mod address_check;
 mod attempt;
 mod capabilities;
 mod catalog;
 mod deadline;
+mod exchange;
 mod failure;
 mod fetch;
 mod html;
@@ -32,10 +34,14 @@ mod secret;
 mod settings;
 pub mod sse;
 mod transport;
+mod web;
 
-pub use capabilities::{CacheSetting, Capabilities, Effort, EffortSupport, ThinkingStyle};
+pub use capabilities::{
+    CacheSetting, Capabilities, Effort, EffortSupport, RequestExtras, ThinkingStyle,
+};
 pub use catalog::{Family, resolve_model};
 pub use deadline::Deadlines;
+pub use exchange::{Exchange, ExchangeAnswer, ExchangeBody, ExchangeError};
 pub use fetch::Network;
 pub use http_model::HttpModel;
 pub use prices::PriceBook;
@@ -45,3 +51,4 @@ pub use proxy::ProxySettings;
 pub use retry::{FailedTries, GiveUp, RetryDecision, RetryPolicy};
 pub use secret::Secret;
 pub use settings::{CaFile, Jitter, ModelSettings, ModelSetupError};
+pub use web::{PageAnswer, PageLimits, is_private_host};

@@ -54,6 +54,9 @@ pub struct Provider {
     /// Features of the protocol that it does not know.
     #[serde(default)]
     pub lacks: Vec<String>,
+    /// Its models can search the web on their own side.
+    #[serde(default)]
+    pub web_search: bool,
     /// What is known of its models, before the built-in table.
     #[serde(default)]
     pub models: Vec<Family>,
@@ -75,6 +78,7 @@ impl Default for Provider {
             model_env: None,
             key_example: None,
             lacks: Vec::new(),
+            web_search: false,
             models: Vec::new(),
         })
     }
@@ -110,7 +114,8 @@ impl Provider {
     /// The same provider at another address, such as a gateway or the scripted server.
     #[must_use]
     pub fn at(self, base_url: impl Into<String>) -> Self {
-        Provider { base_url: base_url.into(), ..self }
+        // What another server offers is not known.
+        Provider { base_url: base_url.into(), web_search: false, ..self }
     }
 
     /// The first credential that its variables hold. Some without a secret where it needs none.

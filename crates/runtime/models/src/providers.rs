@@ -25,6 +25,11 @@ impl Providers {
         self
     }
 
+    /// The provider of this model searches the web for it.
+    pub fn searches_web(&self, model: &ModelId) -> bool {
+        self.of(model).searches_web()
+    }
+
     fn of(&self, model: &ModelId) -> &HttpModel {
         let own = model.as_str().split_once('/').and_then(|(name, _)| self.own.get(name));
         own.unwrap_or(&self.default)

@@ -1,6 +1,6 @@
 //! All that is told to a model from outside, and what can be wrong with it. Nothing is read from the environment.
 
-use crate::capabilities::{CacheSetting, Effort};
+use crate::capabilities::{CacheSetting, Effort, RequestExtras};
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
 use crate::protocol::Protocol;
@@ -26,6 +26,7 @@ pub struct ModelSettings {
     pub cache: CacheSetting,
     /// Sent to the models that know it.
     pub effort: Option<Effort>,
+    pub extras: RequestExtras,
     pub jitter: Jitter,
     /// For dates in answers whose sender does not say what the time is; without it they are ignored.
     pub clock: Option<Arc<dyn Clock>>,
@@ -55,6 +56,7 @@ impl ModelSettings {
             ca_file: None,
             cache: CacheSetting::default(),
             effort: None,
+            extras: RequestExtras::default(),
             jitter: Arc::new(|| 0.0),
             clock: None,
             prices: PriceBook::default(),

@@ -2,7 +2,7 @@
 //! going to run. Examples of rules and `permissions check` are judged by this.
 
 use crate::typed_tool::ListedTool;
-use crate::{TOOLS, input, web_fetch};
+use crate::{TOOLS, input};
 use ostler_core::permission::{Access, PathScope, Places, Policy, TouchKind};
 use ostler_core::tool::ToolSpec;
 use ostler_core::tool_facts::{Extent, FileInput, ToolFacts, ToolKind};
@@ -28,9 +28,6 @@ pub fn access_on_paper(tool: &str, input: &Value, paper: &Paper<'_>) -> Result<A
     if tool.starts_with("mcp__") {
         return Ok(Access::unknown());
     }
-    if tool == web_fetch::NAME {
-        return web_fetch::access_on_paper(input);
-    }
     let listed = SPECS.iter().find(|(listed, _)| listed.name == tool);
     let (listed, spec) = listed.ok_or_else(|| format!("there is no tool {tool}"))?;
     let input = spelled_out(&listed.facts, input)?;
@@ -40,18 +37,14 @@ pub fn access_on_paper(tool: &str, input: &Value, paper: &Paper<'_>) -> Result<A
 
 /// The name of a tool however it is capitalised; other names are left as they are.
 pub fn tool_name(name: &str) -> &str {
-    let mut known = TOOLS.iter().map(|listed| listed.name).chain([web_fetch::NAME]);
+    let mut known = TOOLS.iter().map(|listed| listed.name);
     known.find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name)
 }
 
-/// What the tool of this name declares, also one that does not exist yet.
+/// What the tool of this name declares.
 pub fn facts(name: &str) -> ToolFacts {
     let listed = TOOLS.iter().find(|listed| listed.name == name);
-    match listed {
-        Some(listed) => listed.facts,
-        None if name == web_fetch::NAME => web_fetch::FACTS,
-        None => ToolFacts::default(),
-    }
+    listed.map_or_else(ToolFacts::default, |listed| listed.facts)
 }
 
 /// Shorter names of inputs stand for the long ones.

@@ -23,6 +23,7 @@
 )]
 
 mod agent;
+mod ask_user;
 mod bash;
 mod blocking_task;
 mod board_tools;
@@ -30,6 +31,8 @@ pub mod confine;
 mod delegate;
 mod denied_names;
 mod edit;
+mod enter_plan_mode;
+mod exit_plan_mode;
 mod files_in_use;
 mod glob;
 mod grep;
@@ -39,6 +42,8 @@ mod job_output;
 mod job_tools;
 mod list_teammates;
 mod memory;
+mod notebook;
+mod notebook_edit;
 mod read;
 mod recall;
 mod revert;
@@ -54,6 +59,7 @@ mod todo;
 mod typed_tool;
 mod url;
 mod web_fetch;
+mod web_search;
 pub mod workspace;
 mod write;
 
@@ -64,7 +70,9 @@ pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 pub use job_output::{JobOutput, JobOutputReader};
 use ostler_core::permission::{Live, Policy};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, TaskBoard, Teamwork, Tool};
+use ostler_core::ports::{
+    Delegate, Jobs, MemoryStore, ModeSwitch, SessionLog, TaskBoard, Teamwork, Tool, Web,
+};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
@@ -107,6 +115,9 @@ pub struct SessionParts {
     pub board: Option<Arc<dyn TaskBoard>>,
     /// Where commands go on in the background.
     pub jobs: Option<Arc<dyn Jobs>>,
+    /// Where a person can be asked: how the mode changes with what they say.
+    pub person: Option<Arc<dyn ModeSwitch>>,
+    pub web: Option<Arc<dyn Web>>,
 }
 
 impl ToolSetup {
@@ -122,6 +133,7 @@ impl ToolSetup {
 /// The one list of tools, by name.
 const TOOLS: &[ListedTool] = &[
     listed::<agent::AgentTool>(),
+    listed::<ask_user::AskUser>(),
     listed::<bash::Bash>(),
     listed::<board_tools::BoardAdd>(),
     listed::<board_tools::BoardList>(),
@@ -129,10 +141,13 @@ const TOOLS: &[ListedTool] = &[
     listed::<board_tools::BoardUpdate>(),
     listed::<delegate::DelegateTool>(),
     listed::<edit::Edit>(),
+    listed::<enter_plan_mode::EnterPlanMode>(),
+    listed::<exit_plan_mode::ExitPlanMode>(),
     listed::<glob::Glob>(),
     listed::<grep::Grep>(),
     listed::<list_teammates::ListTeammates>(),
     listed::<memory::MemoryTool>(),
+    listed::<notebook_edit::NotebookEdit>(),
     listed::<read::Read>(),
     listed::<recall::Recall>(),
     listed::<revert::Revert>(),
@@ -146,6 +161,8 @@ const TOOLS: &[ListedTool] = &[
     listed::<job_tools::TaskStop>(),
     listed::<tasks::TaskUpdate>(),
     listed::<todo::TodoWrite>(),
+    listed::<web_fetch::WebFetch>(),
+    listed::<web_search::WebSearch>(),
     listed::<write::Write>(),
 ];
 

@@ -2,6 +2,7 @@
 
 mod image;
 mod lines;
+mod notebook;
 
 use crate::ToolSetup;
 use crate::blocking_task::{TaskStop, blocking};
@@ -116,6 +117,14 @@ fn read(
             size(meta.len())
         )));
     }
+    let asks_for_cells = input.offset.is_none() && input.limit.is_none();
+    if asks_for_cells
+        && path.extension().is_some_and(|end| end == "ipynb")
+        && meta.len() <= MAX_CHANGE
+        && let Some(shown) = show_notebook(files, &path, &mut file).map_err(fail)?
+    {
+        return Ok(shown);
+    }
     if meta.len() > WHOLE && input.limit.is_none() {
         return Err(ToolOutput::error(format!(
             "{name} is too large to read at once: {}. Read a part of it with offset and limit, or find the place with \
@@ -142,6 +151,27 @@ fn read(
         files.remember(&hex(hash), &file.bytes);
     }
     Ok(show_lines(files, &path, &request, lines))
+}
+
+/// None: it is no notebook that can be understood, and stays at its beginning.
+fn show_notebook(files: &Files, path: &Path, file: &mut File) -> io::Result<Option<ToolOutput>> {
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAX_CHANGE + 1).read_to_end(&mut bytes)?;
+    let text = std::str::from_utf8(&bytes).ok().filter(|_| bytes.len() as u64 <= MAX_CHANGE);
+    let Some(cells) = text.and_then(notebook::cells) else {
+        file.seek(SeekFrom::Start(0))?;
+        return Ok(None);
+    };
+    let hash = crate::text::sha256(&bytes);
+    if bytes.len() <= MAX_ONE {
+        files.remember(&hash, &bytes);
+    }
+    // Outputs are shortened, so a whole new content would lose some of them.
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let part = Some(OutputPart { first: 1, last: 0, of: lines.max(1) });
+    let seen = Seen { path: path.to_path_buf(), hash: Some(hash), part };
+    let detail = json!({"path": path, "notebook": true});
+    Ok(Some(ToolOutput { seen: vec![seen], detail: Some(detail), ..ToolOutput::text(cells) }))
 }
 
 /// What is read, and the beginning of it: one byte more than is worth keeping.

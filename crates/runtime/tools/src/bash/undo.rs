@@ -54,6 +54,8 @@ pub enum Keeping {
     /// Nobody wants to undo.
     #[default]
     Off,
+    /// It is a worktree of the agent's own: all of it can be thrown away, and nothing outside it can be written.
+    Disposable,
     By {
         snapshots: Arc<Snapshots>,
     },
@@ -68,7 +70,10 @@ impl Keeping {
     pub fn snapshots(&self) -> Option<Arc<Snapshots>> {
         match self {
             Keeping::By { snapshots, .. } => Some(Arc::clone(snapshots)),
-            Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => None,
+            Keeping::Off
+            | Keeping::Disposable
+            | Keeping::OnlyJudges(_)
+            | Keeping::Impossible(_) => None,
         }
     }
 }
@@ -100,7 +105,10 @@ impl Undo {
     pub fn now(&self) -> u64 {
         match &self.keeping {
             Keeping::By { snapshots } => snapshots.time(),
-            Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => 0,
+            Keeping::Off
+            | Keeping::Disposable
+            | Keeping::OnlyJudges(_)
+            | Keeping::Impossible(_) => 0,
         }
     }
 
@@ -116,12 +124,16 @@ impl Undo {
 
     /// Why what its commands are known to change could not be taken back.
     pub fn not_kept(&self, access: &Access) -> Option<Cow<'static, str>> {
+        let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
         let snapshots = match &self.keeping {
             Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots) => snapshots,
             Keeping::Off => return Some("undo is off".into()),
+            Keeping::Disposable if steps.any(changes_refs) => {
+                return Some("the repository does not belong to the worktree".into());
+            }
+            Keeping::Disposable => return None,
             Keeping::Impossible(why) => return Some(format!("undo is not possible: {why}").into()),
         };
-        let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
         if steps.clone().any(|step| changes_refs(step) && !self.keeps_repository(step)) {
             return Some(
                 "undo does not cover the repository, which is outside the workspace".into(),
@@ -214,7 +226,9 @@ impl Undo {
             return Ok(KeptFolders::default());
         }
         let snapshots = match &self.keeping {
-            Keeping::Off => return Ok(self.begin_unkept(inspection, exact).await),
+            Keeping::Off | Keeping::Disposable => {
+                return Ok(self.begin_unkept(inspection, exact).await);
+            }
             Keeping::By { snapshots } => Arc::clone(snapshots),
             Keeping::OnlyJudges(_) => return Err(refused("calls are only judged here")),
             Keeping::Impossible(why) => return Err(refused(why)),

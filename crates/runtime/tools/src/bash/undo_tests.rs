@@ -37,6 +37,12 @@ fn what_undo_does_not_keep_is_named() {
     for text in ["echo x > a", "sed -i s/a/b/ a", "git branch x", "python3 x.py", "ls"] {
         assert_eq!(not_kept(kept(), text), "", "{text}");
         assert_eq!(not_kept(Keeping::Off, text), "undo is off", "{text}");
+        let in_own_tree = not_kept(Keeping::Disposable, text);
+        let expected = match text {
+            "git branch x" => "the repository does not belong to the worktree",
+            _ => "",
+        };
+        assert_eq!(in_own_tree, expected, "{text}");
         let why = not_kept(Keeping::Impossible("no room".into()), text);
         assert_eq!(why, "undo is not possible: no room", "{text}");
     }

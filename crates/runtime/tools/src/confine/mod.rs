@@ -18,6 +18,7 @@ mod programs;
 mod reach;
 mod rebase;
 mod repository;
+mod server_program;
 mod temp_directory;
 mod traces;
 mod unfinished;
@@ -40,6 +41,7 @@ use ostler_exec::{AvailableLayers, Command, Executor, Layers, ProcessLimits, San
 pub use programs::helpers;
 use reach::Reach;
 use rebase::Rebases;
+pub use server_program::ServerAccess;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

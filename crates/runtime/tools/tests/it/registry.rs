@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Bytes of all names, descriptions and schemas together. Every request carries them.
-const BUDGET: usize = 13_000;
+const BUDGET: usize = 14_200;
 
 #[test]
 fn the_list_is_sorted_complete_and_small() {
@@ -13,20 +13,25 @@ fn the_list_is_sorted_complete_and_small() {
     let names: Vec<&str> = desk.tools().iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(
         names.join(" "),
-        "Agent Bash Edit Glob Grep Read Revert SendMessage Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+        "Agent Bash Edit Glob Grep NotebookEdit Read Revert SendMessage Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
     let apart = [
+        "AskUserQuestion",
         "BoardAdd",
         "BoardList",
         "BoardNext",
         "BoardUpdate",
         "Delegate",
+        "EnterPlanMode",
+        "ExitPlanMode",
         "ListTeammates",
         "Memory",
         "Recall",
         "Skill",
         "TaskOutput",
         "TaskStop",
+        "WebFetch",
+        "WebSearch",
     ];
     let known = ostler_tools::known_tools();
     let all: Vec<&str> = known.names().filter(|name| !apart.contains(name)).collect();

@@ -176,12 +176,31 @@ fn head(name: &str) -> Bytes {
     format!(r#"{{"model":{name},"stream":true"#).into()
 }
 
+fn output_config(options: &BodyOptions) -> Option<serde_json::Value> {
+    let mut fields = serde_json::Map::new();
+    if let Some(effort) = options.effort {
+        fields.insert("effort".into(), effort.name().into());
+    }
+    if let Some(total) = options.task_budget {
+        let budget = serde_json::json!({ "type": "tokens", "total": total });
+        fields.insert("task_budget".into(), budget);
+    }
+    (!fields.is_empty()).then_some(serde_json::Value::Object(fields))
+}
+
 fn tail(options: &BodyOptions) -> Bytes {
     #[derive(Serialize)]
-    struct BodyTail {
+    struct ShownThinking<'a> {
+        #[serde(flatten)]
+        thinking: WireThinking,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        display: Option<&'a str>,
+    }
+    #[derive(Serialize)]
+    struct BodyTail<'a> {
         max_tokens: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
-        thinking: Option<WireThinking>,
+        thinking: Option<ShownThinking<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         context_management: Option<serde_json::Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,9 +212,12 @@ fn tail(options: &BodyOptions) -> Bytes {
         || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
     let tail = BodyTail {
         max_tokens: options.max_tokens,
-        thinking: options.thinking,
+        thinking: options.thinking.map(|thinking| {
+            let display = options.thinking_display.as_deref();
+            ShownThinking { thinking, display }
+        }),
         context_management: options.keep_thinking.then(keep),
-        output_config: options.effort.map(|effort| serde_json::json!({ "effort": effort.name() })),
+        output_config: output_config(options),
         speed: options.fast.then_some("fast"),
     };
     // The opening brace of the object becomes the comma after what stands before it.

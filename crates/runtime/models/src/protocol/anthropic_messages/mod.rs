@@ -60,8 +60,10 @@ impl Protocol for AnthropicMessages {
             BodyOptions::decide(request.max_output, request.thinking, capabilities, refused);
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
-        if let Ok(betas) = HeaderValue::from_str(&options.betas.join(","))
-            && !options.betas.is_empty()
+        let wanted = capabilities.extras.betas.iter().map(String::as_str);
+        let betas: Vec<&str> = options.betas.iter().copied().chain(wanted).collect();
+        if let Ok(betas) = HeaderValue::from_str(&betas.join(","))
+            && !betas.is_empty()
         {
             headers.insert("anthropic-beta", betas);
         }

@@ -7,7 +7,8 @@ use ostler_core::model::ModelEvent;
 use serde_json::Value;
 
 /// The types we read; others are skipped as a whole.
-pub const BLOCKS: [&str; 4] = ["text", "thinking", "redacted_thinking", "tool_use"];
+pub const BLOCKS: [&str; 5] =
+    ["text", "thinking", "redacted_thinking", "tool_use", "web_search_tool_result"];
 pub const DELTAS: [&str; 4] =
     ["text_delta", "thinking_delta", "signature_delta", "input_json_delta"];
 
@@ -48,6 +49,8 @@ impl OpenBlock {
                 given: block.input,
                 json: String::new(),
             },
+            // Only searches of our own ask for them, and these read text.
+            "web_search_tool_result" => OpenBlock::Text(found(block.content.as_ref())),
             _ => OpenBlock::Skipped,
         }
     }
@@ -98,6 +101,19 @@ impl OpenBlock {
     }
 }
 
+/// The pages that a search of the provider found, a line each.
+fn found(content: Option<&Value>) -> String {
+    let Some(pages) = content.and_then(Value::as_array) else {
+        let why = content.and_then(|content| content.get("error_code")?.as_str());
+        return format!("(the search failed: {})\n", why.unwrap_or("no reason given"));
+    };
+    let text = |page: &Value, name: &str| -> String {
+        page.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let line = |page: &Value| format!("- {}: {}\n", text(page, "title"), text(page, "url"));
+    pages.iter().map(line).collect()
+}
+
 /// A call is usable if its input is an object. Pieces win over what the block's start gave.
 fn finish_call(id: CallId, name: String, given: Option<Value>, json: String) -> ModelEvent {
     let input = match json.trim() {
@@ -107,5 +123,33 @@ fn finish_call(id: CallId, name: String, given: Option<Value>, json: String) -> 
     match input {
         Some(input) => ModelEvent::Block(Block::ToolUse { id, name, input, via: None }),
         None => ModelEvent::Cut { id, name, raw: json },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// An answer without what the provider's search found would have lost its sources.
+    #[test]
+    fn pages_that_the_provider_found_are_lines() {
+        let text = |block: Value| {
+            let block: WireBlock = serde_json::from_value(block).unwrap();
+            match OpenBlock::started(block, &mut Vec::new()).finish() {
+                Some(ModelEvent::Block(Block::Text { text, .. })) => Some(text),
+                _ => None,
+            }
+        };
+        let page = json!({"type": "web_search_result", "title": "Docs", "url": "https://docs.rs/", "encrypted_content": "x"});
+        let found = |content: Value| json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content": content});
+        assert_eq!(text(found(json!([page]))).as_deref(), Some("- Docs: https://docs.rs/\n"));
+        let failed =
+            json!({"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"});
+        let said = text(found(failed));
+        assert_eq!(said.as_deref(), Some("(the search failed: max_uses_exceeded)\n"));
+        let call =
+            json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}});
+        assert_eq!(text(call), None, "the provider runs it");
     }
 }

@@ -14,6 +14,7 @@ pub const LEAST_TOKENS: u32 = 1_024;
 const EFFORT_BETA: &str = "effort-2025-11-24";
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
 const FAST_BETA: &str = "fast-mode-2026-02-01";
+const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const CONTEXT_BETA: &str = "context-management-2025-06-27";
 
 /// What may be left out when a provider does not know it; an answer without it is better than none.
@@ -61,10 +62,13 @@ impl BetaFeature {
 pub struct BodyOptions {
     pub max_tokens: u32,
     pub thinking: Option<WireThinking>,
+    /// Goes with thinking that is on.
+    pub thinking_display: Option<String>,
     /// Whether earlier thinking of the same model is replayed.
     pub replay_thinking: bool,
     pub keep_thinking: bool,
     pub effort: Option<Effort>,
+    pub task_budget: Option<u64>,
     pub fast: bool,
     pub cache: CacheSetting,
     pub betas: Vec<&'static str>,
@@ -106,6 +110,10 @@ impl BodyOptions {
         if budgeted && usable(BetaFeature::InterleavedThinking) {
             betas.push(INTERLEAVED_BETA);
         }
+        let task_budget = capabilities.extras.task_budget;
+        if task_budget.is_some() {
+            betas.push(TASK_BUDGET_BETA);
+        }
         let fast = capabilities.fast && usable(BetaFeature::FastMode);
         if fast {
             betas.push(FAST_BETA);
@@ -117,12 +125,15 @@ impl BodyOptions {
             cache => cache,
         };
         let replay_thinking = !off;
+        let thinking_display = capabilities.extras.thinking_display.clone().filter(|_| thinks);
         BodyOptions {
             max_tokens,
             thinking,
+            thinking_display,
             replay_thinking,
             keep_thinking,
             effort,
+            task_budget,
             fast,
             cache,
             betas,

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use ostler_core::late_tools::as_said;
 use ostler_core::message::{Block, Image, Message, ResultPart};
 use ostler_core::tool::ToolSpec;
+use ostler_core::tool_facts::ToolKind;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -89,9 +90,22 @@ fn weigh(message: &Message, rendered: u64) -> Weight {
 pub fn tools(tools: &[ToolSpec]) -> Bytes {
     let mut list = WireList::default();
     for tool in tools {
-        list.push(tool, false, true);
+        match tool.facts.kind {
+            ToolKind::Provided => list.push(&provided(tool), false, true),
+            _ => list.push(tool, false, true),
+        }
     }
     list.bytes.into()
+}
+
+/// The provider's own web search.
+fn provided(tool: &ToolSpec) -> Value {
+    let mut wire = json!({"type": "web_search_20250305", "name": tool.name});
+    let options = tool.input_schema.as_object().into_iter().flatten();
+    if let Some(wire) = wire.as_object_mut() {
+        wire.extend(options.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    wire
 }
 
 pub fn system(parts: &[String]) -> Bytes {

@@ -1,5 +1,6 @@
 use super::*;
 use ostler_core::ids::ModelId;
+use ostler_core::tool_facts::ToolFacts;
 use serde_json::json;
 
 fn blocks(content: Vec<Block>) -> Rendered {
@@ -155,5 +156,19 @@ fn system_and_tools() {
     assert_eq!(
         tools(&[spec]),
         r#"{"name":"T","description":"d","input_schema":{"type":"object"}}"#
+    );
+}
+
+#[test]
+fn the_providers_own_search_has_a_type_and_no_schema() {
+    let search = ToolSpec {
+        name: "web_search".into(),
+        input_schema: json!({"max_uses": 8, "allowed_domains": ["docs.rs"]}),
+        facts: ToolFacts { kind: ToolKind::Provided, ..ToolFacts::UNDECLARED },
+        ..ToolSpec::default()
+    };
+    assert_eq!(
+        tools(&[search]),
+        r#"{"type":"web_search_20250305","name":"web_search","max_uses":8,"allowed_domains":["docs.rs"]}"#
     );
 }

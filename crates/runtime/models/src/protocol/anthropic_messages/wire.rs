@@ -40,6 +40,7 @@ pub struct WireBlock {
     pub id: Option<String>,
     pub name: Option<String>,
     pub input: Option<Value>,
+    pub content: Option<Value>,
 }
 
 #[derive(Deserialize)]
