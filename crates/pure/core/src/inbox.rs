@@ -51,6 +51,9 @@ pub enum Delivery {
     NextBoundary,
     /// Before the next request. Nothing is cancelled or skipped for it.
     NextStep,
+    /// With the next results of calls. Nothing is cancelled or skipped for it, and no turn is prolonged: without further
+    /// results it is the prompt of a turn of its own.
+    WithResults,
     /// As the prompt of a turn of its own.
     AfterTurn,
     /// At a boundary, but only after a call that waits has run.

@@ -7,7 +7,7 @@
 //! what a rewind or a summary took away is announced again.
 
 use crate::ids::CallId;
-use crate::message::{Block, Message};
+use crate::message::{Block, Message, ResultPart};
 use crate::prompt_texts;
 use crate::text::{enclosed, fill, head};
 use crate::tool::ToolSpec;
@@ -15,7 +15,7 @@ use crate::tool_facts::{Subject, ToolFacts};
 use crate::view::View;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fixed tool that calls others.
 pub const USE_TOOL: &str = "UseTool";
@@ -29,6 +29,9 @@ const LARGEST_SCHEMA: usize = 16_000;
 
 const ADDED: &str = "<tools-added>";
 const REMOVED: &str = "<tools-removed>";
+const DEFERRED: &str = "<tools-deferred>";
+/// Characters of all names of tools that are not described.
+const MOST_OF_NAMES: usize = 4_800;
 /// What a name in the list of removed tools stands behind.
 const BULLET: &str = "- ";
 
@@ -138,6 +141,8 @@ pub struct ToolOffer<'a> {
     pub earlier: &'a [String],
     /// Tools that can come and go, with what the model should know of each.
     pub added: Vec<&'a ToolSpec>,
+    /// The names of those that can be found, and are not described before.
+    pub deferred: Vec<&'a str>,
     /// Whether a call of this name would find a tool.
     pub is_callable: &'a dyn Fn(&str) -> bool,
 }
@@ -181,6 +186,7 @@ impl ToolOffer<'_> {
             let lines = added.iter().map(|spec| line_of(spec));
             content.push(note(prompt_texts::TOOLS_ADDED, lines));
         }
+        content.extend(self.deferred_note(view));
         (!content.is_empty()).then(|| ToolNews {
             added: added.iter().map(|spec| spec.name.clone()).collect(),
             removed: removed.into_iter().map(str::to_owned).collect(),
@@ -188,11 +194,29 @@ impl ToolOffer<'_> {
         })
     }
 
+    /// None: the newest note of this kind says the same.
+    fn deferred_note(&self, view: &View) -> Option<Block> {
+        let notes = view.messages().flat_map(Message::blocks).filter_map(|block| match block {
+            Block::Text { text, meta: true } if text.starts_with(DEFERRED) => Some(text),
+            _ => None,
+        });
+        let newest = notes.last();
+        if self.deferred.is_empty() && newest.is_none() {
+            return None;
+        }
+        let new = note(prompt_texts::TOOLS_DEFERRED, by_server(&self.deferred).into_iter());
+        let is_said = matches!(&new, Block::Text { text, .. } if newest == Some(text));
+        (!is_said).then_some(new)
+    }
+
     fn known<'a>(&'a self, view: &'a View) -> BTreeMap<&'a str, Known<'a>> {
         let earlier = self.earlier.iter().map(|name| (name.as_str(), Known::Earlier));
         let listed = self.listed.iter().map(|spec| (spec.name.as_str(), Known::Listed(spec)));
         let mut known: BTreeMap<&str, Known<'_>> = earlier.chain(listed).collect();
         for block in view.messages().flat_map(Message::blocks) {
+            if let Block::ToolResult { content, .. } = block {
+                known.extend(content.iter().flat_map(result_lines).filter_map(announced));
+            }
             let Block::Text { text, meta: true } = block else { continue };
             if text.starts_with(ADDED) {
                 known.extend(text.lines().filter_map(announced));
@@ -204,6 +228,62 @@ impl ToolOffer<'_> {
         }
         known
     }
+}
+
+fn result_lines(part: &ResultPart) -> std::str::Lines<'_> {
+    match part {
+        ResultPart::Text { text } => text.lines(),
+        ResultPart::Image(_) => "".lines(),
+    }
+}
+
+/// The tools that a conversation describes, in announcements and in results of searches.
+pub fn described_in(view: &View) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for block in view.messages().flat_map(Message::blocks) {
+        match block {
+            Block::ToolResult { content, .. } => {
+                let found = content.iter().flat_map(result_lines).filter_map(announced);
+                names.extend(found.map(|(name, _)| name.to_owned()));
+            }
+            Block::Text { text, meta: true } if text.starts_with(ADDED) => {
+                names.extend(text.lines().filter_map(announced).map(|(name, _)| name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// What the model is told about a tool, as one line.
+pub fn description_line(spec: &ToolSpec) -> String {
+    line_of(spec)
+}
+
+/// One line for each server, with as many names as fit.
+fn by_server(names: &[&str]) -> Vec<String> {
+    let mut servers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in names {
+        let plain = name.strip_prefix("mcp__").unwrap_or(name);
+        let (server, tool) = plain.split_once("__").unwrap_or(("", plain));
+        servers.entry(server).or_default().push(tool);
+    }
+    let room = MOST_OF_NAMES / servers.len().max(1);
+    let line = |(server, tools): (&str, Vec<&str>)| {
+        let (mut shown, mut count) = (String::new(), 0);
+        for tool in &tools {
+            if shown.len() + tool.len() > room && count > 0 {
+                break;
+            }
+            shown += if count == 0 { "" } else { ", " };
+            shown += tool;
+            count += 1;
+        }
+        let more = tools.len() - count;
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{BULLET}{server}: {shown}{more}")
+    };
+    servers.into_iter().map(line).collect()
 }
 
 /// A tool that a line of an announcement describes.

@@ -18,6 +18,7 @@ fn news(
         listed,
         earlier: &earlier,
         added: added.iter().collect(),
+        deferred: Vec::new(),
         is_callable: &|name| added.iter().any(|spec| spec.name == name) || name == "Bash",
     };
     offer.news(view)

@@ -25,6 +25,7 @@ text!(UNDONE, "reminders/undone.md");
 text!(REDONE, "reminders/redone.md");
 text!(TOOLS_ADDED, "reminders/tools-added.md");
 text!(TOOLS_REMOVED, "reminders/tools-removed.md");
+text!(TOOLS_DEFERRED, "reminders/tools-deferred.md");
 text!(USE_TOOL, "tools/use-tool.md");
 text!(CUT_CALL, "results/cut-call.md");
 text!(ELIDED, "compaction/elided.md");

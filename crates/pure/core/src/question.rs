@@ -2,12 +2,14 @@
 
 use crate::event::AgentPath;
 use crate::ids::{CallId, QuestionId};
-use crate::permission::{Access, Decision, PathScope};
+use crate::permission::{Access, Decision, Mode, PathScope, PersonRequest};
+use crate::ports::Reply;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
@@ -20,11 +22,36 @@ pub struct Question {
     /// What would run.
     pub input: Value,
     pub touches: Touches,
+    /// What the call itself asks; none: whether it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<PersonRequest>>,
     /// Why it asks, and the rules that would allow it from now on.
     pub decision: Decision,
     /// When it is refused if nobody answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+}
+
+impl Question {
+    /// The reply that gives a person's answers, each with the text of its question.
+    pub fn answered(&self, answers: impl IntoIterator<Item = (String, String)>) -> Reply {
+        let answers = answers.into_iter().map(|(question, answer)| (question, answer.into()));
+        let answers: Map<String, Value> = answers.collect();
+        self.completed(PersonRequest::ANSWERS, answers.into())
+    }
+
+    /// The reply that approves a plan; the session continues in this mode.
+    pub fn approved(&self, mode: Mode) -> Reply {
+        self.completed(PersonRequest::MODE, mode.name().into())
+    }
+
+    fn completed(&self, name: &str, value: Value) -> Reply {
+        let mut input = self.input.clone();
+        if let Some(fields) = input.as_object_mut() {
+            fields.insert(name.to_owned(), value);
+        }
+        Reply::YesWithInput(input)
+    }
 }
 
 /// What a call would touch, as far as a person needs to know it.

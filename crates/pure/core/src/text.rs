@@ -119,6 +119,17 @@ const TAGS: [&str; 14] = [
     "tools-removed",
 ];
 
+/// Characters in which a tag and what follows it show.
+const LONGEST_TAG: usize = 40;
+
+/// Characters that nobody sees, so that a reader takes a tag with one in it for the tag.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// A text of somebody else, to stand inside of a tag of ours: it can neither end that tag nor begin another one. Whatever
 /// looks like one of ours gets a blank after the `<`.
 pub fn enclosed(text: &str) -> String {
@@ -132,8 +143,9 @@ pub fn enclosed_with(text: &str, more: &[&str]) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         out.push_str(before);
         out.push('<');
-        let odd = |c: char| c == '/' || c.is_whitespace() || c.is_control();
-        let name = after.trim_start_matches(odd);
+        let odd = |c: char| c == '/' || c.is_whitespace() || c.is_control() || is_invisible(c);
+        let name = after.trim_start_matches(odd).chars().filter(|c| !is_invisible(*c));
+        let name: String = name.take(LONGEST_TAG).collect();
         let is_tag = |tag: &&&str| {
             let end = name.get(..tag.len()).filter(|start| start.eq_ignore_ascii_case(tag));
             let next = name.get(tag.len()..).and_then(|more| more.chars().next());
@@ -171,6 +183,11 @@ mod tests {
         ] {
             assert_eq!(enclosed(text), expected);
             assert_eq!(enclosed(expected), expected, "said twice");
+        }
+        for hidden in
+            ["<\u{200b}/plan>", "</pl\u{ad}an>", "<\u{2060}system-reminder>", "<file\u{feff}>"]
+        {
+            assert_eq!(enclosed(hidden), hidden.replacen('<', "< ", 1));
         }
     }
 

@@ -1,6 +1,7 @@
 //! One declaration, two decisions: the gate and the scheduler both judge a call by what it would touch.
 
 use super::commands::Commands;
+use super::person_request::PersonRequest;
 use crate::tool_facts::KnownTools;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -45,6 +46,9 @@ pub struct Access {
     /// It changes the task board, which other processes and machines see; not before the answer is sealed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub board: bool,
+    /// The call is a question to the person, who alone can answer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub person: Option<Arc<PersonRequest>>,
 }
 
 /// A change of the session itself: of its plan, or of the rules of the turn.
@@ -173,18 +177,23 @@ impl Access {
         Access { board: true, ..Access::nothing() }
     }
 
+    /// Asks the person, and touches nothing but the session itself.
+    pub fn asking(request: PersonRequest) -> Self {
+        Access { person: Some(Arc::new(request)), ..Access::inward(Inward::default()) }
+    }
+
     pub fn is_delegation(&self) -> bool {
         !self.delegates.is_empty()
     }
 
     /// Changes nothing and reaches nobody: may run while the answer is still open.
     pub fn is_harmless(&self) -> bool {
-        self.known
-            && self.writes.is_empty()
-            && self.hosts.is_empty()
-            && !self.notes
-            && !self.board
-            && !self.is_delegation()
+        self.hosts.is_empty() && self.changes_nothing()
+    }
+
+    /// Nothing here is changed; hosts may be contacted.
+    pub fn changes_nothing(&self) -> bool {
+        self.known && self.writes.is_empty() && !self.notes && !self.board && !self.is_delegation()
     }
 
     /// May begin before the answer is sealed, as far as its effects go: dropping the answer leaves no trace.

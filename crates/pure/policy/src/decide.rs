@@ -232,18 +232,27 @@ pub fn decide(
         }
         (None, None) => vec![judge_call(scene, tool, access)],
     };
-    // An agent is started in every mode; plan mode holds for what it does.
-    if mode == Mode::Plan && !access.is_harmless() && !access.is_delegation() {
+    if mode == Mode::Plan && !may_plan_with(tool, access, workspace) {
         rulings.push(Ruling::Deny(reason(By::Mode, "plan mode allows no changes")));
     }
     // A rule would not help where the sandbox is what is missing.
     let held: Vec<Ruling> = hold(access).into_iter().chain(unenforced(access)).collect();
-    let offer = match held.is_empty() {
+    let offer = match held.is_empty() && access.person.is_none() {
         true => super::offer::offer(scene, tool, access, &rulings),
         false => Vec::new(),
     };
     rulings.extend(held);
     settle(scene, rulings, offer)
+}
+
+/// An agent is started in every mode; plan mode holds for what it does. Pages and searches are reading: which hosts are
+/// contacted is for the rules and the person. What a command sends to a host is not known.
+fn may_plan_with(tool: &str, access: &Access, workspace: &Workspace) -> bool {
+    let kind = super::tool_names::kind(tool, &workspace.tools);
+    let fetches = matches!(kind, ToolKind::Fetches | ToolKind::Searches);
+    access.is_harmless()
+        || access.is_delegation()
+        || fetches && access.runs.is_none() && access.changes_nothing()
 }
 
 /// The mode and the default have their say, and the strictest answer wins.
@@ -327,6 +336,9 @@ pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) 
     if let Some(rule) = policy.asks().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {
         return Ruling::Ask(by_rule(rule, Verdict::Ask));
+    }
+    if let Some(request) = &access.person {
+        return Ruling::Ask(reason(By::BuiltIn, request.why()));
     }
     let both = || policy.deny.iter().chain(policy.asks());
     if let Some(rule) = both().find(|rule| speaks(rule, tool, access, scene) == Reach::Below)

@@ -18,6 +18,10 @@ pub enum ToolKind {
     Runs,
     /// Contacts hosts.
     Fetches,
+    /// Asks a service of the web; rules name it without a host.
+    Searches,
+    /// The provider runs it: its schema holds its options.
+    Provided,
     /// Has another agent do the work.
     Delegates,
     /// Shows or changes the task board, which other processes share.
@@ -28,6 +32,8 @@ pub enum ToolKind {
     Instructs,
     /// Session only: keeps or finds what was said earlier.
     Remembers,
+    /// Session only: puts a question to the person.
+    Asks,
     /// Session only: lets time pass until something arrives.
     Waits,
 }

@@ -11,7 +11,7 @@ use ostler_core::event::{CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::output_bound::bound;
-use ostler_core::permission::{Access, By, Decision, Verdict as Ruled};
+use ostler_core::permission::{Access, By, Decision, PersonRequest, Verdict as Ruled};
 use ostler_core::ports::{Reply, StoreError, Tool, ToolContext};
 use ostler_core::question::{Question, Touches};
 use ostler_core::session::{Entry, Verdict as Recorded};
@@ -89,6 +89,17 @@ impl Verdict {
         Verdict::denied_saying(text, decision)
     }
 
+    /// The same after a question: what the person said about a call that asks them something is not about permission.
+    fn refused(decision: Decision, access: &Access) -> Self {
+        let text = match access.person.as_deref() {
+            Some(PersonRequest::Choices { .. }) => texts::NOT_ANSWERED,
+            Some(PersonRequest::Plan { .. }) => texts::PLAN_NOT_APPROVED,
+            None => return Verdict::denied(decision),
+        };
+        let text = text.replace("{why}", &decision.why());
+        Verdict::denied_saying(text, decision)
+    }
+
     /// The same in other words.
     pub(crate) fn denied_saying(text: String, decision: Decision) -> Self {
         let outcome = CallOutcome::Denied { by: decision.by() };
@@ -158,7 +169,9 @@ async fn performed(
         Ok(Some(Answer::Decided(decision))) if decision.verdict == Ruled::Allow => {
             let _ = job.decision.set(decision);
         }
-        Ok(Some(Answer::Decided(denied))) => return TaskEnd::ran(Verdict::denied(denied)),
+        Ok(Some(Answer::Decided(denied))) => {
+            return TaskEnd::ran(Verdict::refused(denied, &job.access));
+        }
         Ok(Some(Answer::Changed(input, question))) => {
             return TaskEnd::InputChanged(input, question);
         }
@@ -266,6 +279,7 @@ async fn ask_person(
         tool: job.name.clone(),
         input: job.input.clone(),
         touches: Touches::from(&job.access),
+        request: job.access.person.clone(),
         decision,
         deadline: agent.gate.question_deadline(agent.journal.clock()),
     };
@@ -315,6 +329,8 @@ async fn hear(
         signals.send(Signal::Notice(notice));
     }
     match heard.says_yes() {
+        // A hook can say no to such a call, but it cannot answer for the person.
+        Some(_) if job.access.person.is_some() => None,
         Some(hook) => Some(yes(By::Hook, format!("the hook {hook} said yes"))),
         None if heard.stand >= Stand::Block => {
             Some(Decision::of(Ruled::Deny, By::Hook, heard.why()))

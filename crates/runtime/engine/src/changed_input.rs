@@ -107,9 +107,11 @@ impl Call {
         }
     }
 
-    /// The model is told first what really ran.
+    /// The model is told first what really ran. The result of a call that asks the person says it by itself.
     pub(crate) fn tell_change(&self, verdict: &mut Verdict) {
-        if let Some(changed) = &self.changed {
+        if let Some(changed) = &self.changed
+            && self.access.person.is_none()
+        {
             tell_changed_input(&mut verdict.output.content, &changed.input);
         }
     }

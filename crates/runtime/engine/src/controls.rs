@@ -17,11 +17,13 @@ struct Chosen {
     choice: ModelChoice,
     thinking: Thinking,
     directories: Vec<PathBuf>,
+    /// The model of this turn, instead of the session's.
+    for_turn: Option<ModelId>,
 }
 
 impl Controls {
     pub fn new(choice: ModelChoice, thinking: Thinking) -> Self {
-        Controls(RwLock::new(Chosen { choice, thinking, directories: Vec::new() }))
+        Controls(RwLock::new(Chosen { choice, thinking, directories: Vec::new(), for_turn: None }))
     }
 
     fn chosen(&self) -> Chosen {
@@ -31,7 +33,23 @@ impl Controls {
 
 impl Agent {
     pub fn choice(&self) -> ModelChoice {
-        self.controls.chosen().choice
+        let Chosen { choice, for_turn, .. } = self.controls.chosen();
+        ModelChoice { primary: for_turn.unwrap_or(choice.primary), ..choice }
+    }
+
+    /// A turn begins: what was set for the one before is gone.
+    pub fn begin_turn(&self) {
+        self.gate.begin_turn();
+        let mut chosen = self.controls.0.write().unwrap_or_else(PoisonError::into_inner);
+        if chosen.for_turn.take().is_some() {
+            self.context.forget_measures();
+        }
+    }
+
+    /// The model until the next turn begins. Nothing of it is recorded.
+    pub fn set_turn_model(&self, model: ModelId) {
+        self.controls.0.write().unwrap_or_else(PoisonError::into_inner).for_turn = Some(model);
+        self.context.forget_measures();
     }
 
     pub fn thinking(&self) -> Thinking {
@@ -47,7 +65,7 @@ impl Agent {
 
     /// How everything that can be changed is set.
     pub fn control(&self) -> Control {
-        let Chosen { choice, thinking, directories: dirs } = self.controls.chosen();
+        let Chosen { choice, thinking, directories: dirs, .. } = self.controls.chosen();
         let (mode, rules) = (self.gate.mode(), self.gate.session_rules());
         Control { mode, model: choice.primary, thinking, rules, dirs }
     }

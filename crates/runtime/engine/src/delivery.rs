@@ -8,7 +8,7 @@ use ostler_core::ids::InboundId;
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::StoreError;
-use ostler_core::turn::{Outcome, State};
+use ostler_core::turn::{Continue, Outcome, State};
 
 impl Turn {
     /// None: nothing is to be delivered now.
@@ -17,7 +17,10 @@ impl Turn {
             self.tally.store_failed(error.to_string());
             return Some(Outcome::StoreFailed);
         }
-        let due = self.agent.inbox().take_due(std::mem::take(&mut self.waited));
+        let due = {
+            let results = state.last == Some(Continue::NextTurn);
+            self.agent.inbox().take_due(std::mem::take(&mut self.waited), results)
+        };
         let (mut content, mut ids, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for item in due {
             let id = item.id.clone();

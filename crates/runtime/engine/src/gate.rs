@@ -178,7 +178,8 @@ impl Gate {
                 }
             }
         };
-        if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
+        let may_be_settled = decision.verdict == Verdict::Ask && access.person.is_none();
+        if may_be_settled && self.is_allowed(tool, input, access) {
             let why = "the user allowed this very call for the session";
             return Decision::of(Verdict::Allow, By::Person, why);
         }

@@ -61,7 +61,7 @@ impl Inbox {
     /// withdrawn, until another one is taken or a turn begins without it.
     pub fn next_prompt(&self) -> Option<Inbound> {
         let starts = |item: &Inbound| match item.when {
-            Delivery::AfterTurn => true,
+            Delivery::AfterTurn | Delivery::WithResults => true,
             Delivery::NextBoundary | Delivery::NextStep => item.source == InboundSource::Person,
             Delivery::Later => false,
         };
@@ -78,9 +78,11 @@ impl Inbox {
         !self.journal.pending(|item| is_report(item) && may_start(&item.id)).is_empty()
     }
 
-    /// What is to be delivered now. `waited`: a call that waits has ended since the last time.
-    pub(crate) fn take_due(&self, waited: bool) -> Vec<Inbound> {
-        self.journal.take(|item| is_due(item, waited), usize::MAX)
+    /// What is to be delivered now. `waited`: a call that waits has ended since the last time. `results`: the request will
+    /// carry results of calls.
+    pub(crate) fn take_due(&self, waited: bool, results: bool) -> Vec<Inbound> {
+        let with_results = |item: &Inbound| results && item.when == Delivery::WithResults;
+        self.journal.take(|item| is_due(item, waited) || with_results(item), usize::MAX)
     }
 
     pub(crate) fn has_due(&self, waited: bool) -> bool {
@@ -102,7 +104,7 @@ fn is_due(item: &Inbound, waited: bool) -> bool {
     match item.when {
         Delivery::NextBoundary | Delivery::NextStep => true,
         Delivery::Later => waited,
-        Delivery::AfterTurn => false,
+        Delivery::AfterTurn | Delivery::WithResults => false,
     }
 }
 

@@ -348,6 +348,11 @@ impl Journal {
         self.mirror().session.view = view.clone();
     }
 
+    /// The log keeps it; a program that makes calls for days has no use for it.
+    pub(crate) fn forget_conversation(&self) {
+        self.mirror().session.forget_conversation();
+    }
+
     /// Waits for the disk without blocking anything else. One at a time and in the order asked, so that no call goes on
     /// beside a refusal; who had to wait may find that the sync before took its entries along.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {

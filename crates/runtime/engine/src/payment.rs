@@ -58,7 +58,10 @@ impl Payment {
         // What the harness asks for itself was caused by no call.
         let thinking = thinking(request, &agent.model.info(&request.model));
         let longest = u64::from(reservation.output) + u64::from(thinking);
-        let is_own = matches!(purpose, Purpose::Compaction | Purpose::Title | Purpose::Memory);
+        let is_own = matches!(
+            purpose,
+            Purpose::Compaction | Purpose::Title | Purpose::Memory | Purpose::Web
+        );
         Payment {
             model: request.model.clone(),
             sent: SentRequest::new(request, at),

@@ -13,6 +13,8 @@ text!(HOOK_OBJECTION, "hooks/objection.md");
 text!(HOOK_REWRITTEN, "hooks/rewritten.md");
 text!(HOOK_STOP, "hooks/stop.md");
 text!(HOOK_ENDED, "results/hook-ended.md");
+text!(NOT_ANSWERED, "results/not-answered.md");
+text!(PLAN_NOT_APPROVED, "results/plan-not-approved.md");
 text!(STOPPED, "results/stopped.md");
 text!(REDIRECTED, "results/redirected.md");
 text!(NOT_STARTED, "results/not-started.md");

@@ -16,6 +16,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Bytes of all declarations that were added.
 const MOST_BYTES: usize = 512_000;
+/// The same for those of which the model is told only the name.
+const MOST_DEFERRED_BYTES: usize = 32 << 20;
 
 pub struct ToolDesk(RwLock<DeskState>);
 
@@ -90,7 +92,12 @@ impl DeskState {
         self.toolbox = Arc::new(toolbox);
     }
 
-    fn check(&self, spec: &ToolSpec, toolbox: &Toolbox) -> Result<ToolSpec, ToolRefusal> {
+    fn check(
+        &self,
+        spec: &ToolSpec,
+        toolbox: &Toolbox,
+        deferred: bool,
+    ) -> Result<ToolSpec, ToolRefusal> {
         let spec = presentable(spec)?;
         let name = spec.name.as_str();
         if name == USE_TOOL || self.reserved.knows(name) || toolbox.get(name).is_some() {
@@ -99,9 +106,11 @@ impl DeskState {
         if self.fixed && !toolbox.late {
             return Err(ToolRefusal::ListIsFixed);
         }
-        let all = toolbox.added.values().map(|added| &added.spec).chain([&spec]);
+        let alike = toolbox.added.values().filter(|added| added.deferred == deferred);
+        let all = alike.map(|added| &added.spec).chain([&spec]);
+        let most = if deferred { MOST_DEFERRED_BYTES } else { MOST_BYTES };
         let size = |spec: &ToolSpec| spec.description.len() + spec.input_schema.to_string().len();
-        match all.map(size).sum::<usize>() > MOST_BYTES {
+        match all.map(size).sum::<usize>() > most {
             true => Err(ToolRefusal::TooMany),
             false => Ok(spec),
         }
@@ -112,17 +121,39 @@ impl Agent {
     /// Adds tools. Before the first request they are in the list; later ones are announced to the model. Gives those
     /// that were refused.
     pub fn add_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolRefused> {
+        self.add(tools, false)
+    }
+
+    /// The same for tools that the model is told about when it looks for them. They can be called by their names.
+    pub fn add_deferred_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolRefused> {
+        self.add(tools, true)
+    }
+
+    /// The model has looked for these: what it was told about them is kept like that about others.
+    pub fn found_tools(&self, names: &[String]) {
+        let mut state = self.tools.state();
+        let mut toolbox = (*state.toolbox).clone();
+        for name in names {
+            if let Some(added) = toolbox.added.get_mut(name) {
+                added.deferred = false;
+            }
+        }
+        // The list stays as it was sent; the next one that is made has them.
+        state.toolbox = Arc::new(toolbox);
+    }
+
+    fn add(&self, tools: Vec<Arc<dyn Tool>>, deferred: bool) -> Vec<ToolRefused> {
         let mut refused = Vec::new();
         let mut state = self.tools.state();
         let mut toolbox = (*state.toolbox).clone();
         for tool in tools {
             let name = tool.spec().name.clone();
-            match state.check(tool.spec(), &toolbox) {
+            match state.check(tool.spec(), &toolbox, deferred) {
                 Ok(spec) => {
                     // The rules know it before it can be called.
                     self.gate.learn_tool(&name, spec.facts);
                     toolbox.known = toolbox.known.and(&name, spec.facts);
-                    toolbox.added.insert(name, AddedTool { tool, spec });
+                    toolbox.added.insert(name, AddedTool { tool, spec, deferred });
                 }
                 Err(why) => refused.push(ToolRefused { name, why }),
             }

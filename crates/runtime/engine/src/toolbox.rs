@@ -28,6 +28,8 @@ pub(crate) struct AddedTool {
     pub(crate) tool: Arc<dyn Tool>,
     /// What the model is told about it.
     pub(crate) spec: ToolSpec,
+    /// The model is told only its name until it looks for it.
+    pub(crate) deferred: bool,
 }
 
 impl Toolbox {
@@ -57,7 +59,8 @@ impl Toolbox {
     #[must_use]
     pub(crate) fn listing(self, wanted: impl Fn(&str) -> bool) -> Self {
         let first = self.first.values().map(|tool| tool.spec().clone());
-        let added = self.added.values().map(|added| added.spec.clone());
+        let added = self.added.values().filter(|added| !added.deferred);
+        let added = added.map(|added| added.spec.clone());
         let added = added.filter(|spec| wanted(&spec.name));
         let fixed = self.late.then(use_tool_spec);
         let mut all: Vec<ToolSpec> = first.chain(added).chain(fixed).collect();
@@ -76,10 +79,26 @@ impl Toolbox {
         let offer = ToolOffer {
             listed: &self.specs,
             earlier: &self.earlier,
-            added: self.added.values().map(|added| &added.spec).collect(),
+            added: self.described().collect(),
+            deferred: self.deferred().map(|spec| spec.name.as_str()).collect(),
             is_callable: &|name| self.get(name).is_some(),
         };
         offer.news(view)
+    }
+
+    /// Added tools that the model is told everything about.
+    fn described(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.added.values().filter(|added| !added.deferred).map(|added| &added.spec)
+    }
+
+    /// Added tools of which the model knows the name at most.
+    pub fn deferred(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.added.values().filter(|added| added.deferred).map(|added| &added.spec)
+    }
+
+    /// Added tools that a search can find, described or not.
+    pub fn searchable(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.added.values().map(|added| &added.spec)
     }
 
     pub fn known(&self) -> &KnownTools {

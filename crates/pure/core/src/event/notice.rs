@@ -73,6 +73,11 @@ pub enum Notice {
     Hook {
         text: String,
     },
+    /// An MCP server cannot be used, offers something unusable, or has changed what it offers.
+    Mcp {
+        server: String,
+        text: String,
+    },
     /// A layer of the sandbox is missing or gone.
     Sandbox {
         text: String,
@@ -169,6 +174,7 @@ impl Notice {
             Notice::RoomMade { .. } => "room_made",
             Notice::NotCompacted(_) => "not_compacted",
             Notice::Hook { .. } => "hook",
+            Notice::Mcp { .. } => "mcp",
             Notice::Sandbox { .. } => "sandbox",
             Notice::Command { .. } => "command",
             Notice::Instructions { .. } => "instructions",

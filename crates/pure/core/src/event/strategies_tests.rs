@@ -7,7 +7,9 @@ use crate::ledger::{Broken, Change, Left, Sum};
 use crate::memory::{FactKind, Scope};
 use crate::message::{Image, ResultPart};
 use crate::model::{ModelErrorKind, Thinking};
-use crate::permission::{By, CitedRule, Mode, Reason, Source, Tier, Verdict};
+use crate::permission::{
+    By, Choice, ChoiceQuestion, CitedRule, Mode, PersonRequest, Reason, Source, Tier, Verdict,
+};
 use crate::question::{Place, Touches};
 use crate::time::Timestamp;
 use crate::todo::{Status, Task};
@@ -147,8 +149,9 @@ pub(crate) fn question() -> impl Strategy<Value = Question> {
         ..Touches::default()
     });
     let deadline = prop::option::of(any::<u64>().prop_map(Timestamp));
-    (text(), id(), value(), touches, decision(), deadline).prop_map(
-        |(text, call, input, touches, decision, deadline)| Question {
+    let about = (touches, prop::option::of(person_request()));
+    (text(), id(), value(), about, decision(), deadline).prop_map(
+        |(text, call, input, (touches, request), decision, deadline)| Question {
             id: QuestionId::new(text.clone()),
             agent: AgentPath::default().child("review"),
             call,
@@ -156,9 +159,30 @@ pub(crate) fn question() -> impl Strategy<Value = Question> {
             input,
             touches,
             decision,
+            request: request.map(Arc::new),
             deadline,
         },
     )
+}
+
+fn person_request() -> impl Strategy<Value = PersonRequest> {
+    let choice = (text(), text()).prop_map(|(label, description)| Choice { label, description });
+    let choices = prop::collection::vec(choice, 0..3);
+    let question = (text(), text(), choices, any::<bool>()).prop_map(
+        |(question, header, options, multi_select)| ChoiceQuestion {
+            question,
+            header,
+            options,
+            multi_select,
+        },
+    );
+    prop_oneof![
+        prop::collection::vec(question, 0..3)
+            .prop_map(|questions| PersonRequest::Choices { questions }),
+        (text(), text()).prop_map(|(plan, sha256)| {
+            PersonRequest::Plan { plan, sha256, modes: Mode::ALL.to_vec() }
+        }),
+    ]
 }
 
 pub(crate) fn question_end() -> impl Strategy<Value = QuestionEnd> {
@@ -182,6 +206,7 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
     let when = prop::sample::select(vec![
         Delivery::NextBoundary,
         Delivery::NextStep,
+        Delivery::WithResults,
         Delivery::AfterTurn,
         Delivery::Later,
     ]);
@@ -253,6 +278,7 @@ pub(crate) fn notice() -> impl Strategy<Value = Notice> {
             Notice::BudgetUnknown { text: text.clone() },
             Notice::Ledger { text: text.clone() },
             Notice::Hook { text: text.clone() },
+            Notice::Mcp { server: text.clone(), text: text.clone() },
             Notice::Sandbox { text: text.clone() },
             Notice::Command { text: text.clone() },
             Notice::Instructions { text: text.clone() },

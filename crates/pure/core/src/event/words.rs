@@ -38,6 +38,7 @@ pub fn notice(notice: &Notice) -> String {
             "there are more problems with instruction files; /context shows the files that are used"
                 .into()
         }
+        Notice::Mcp { server, text } => format!("MCP server {server}: {text}"),
         Notice::Skill { file, line, what } => {
             let text = format!("{}:{line}: {what}", file.display());
             // A name in it may be anything.

@@ -11,6 +11,7 @@ mod event;
 mod matcher;
 mod outcome;
 mod output;
+mod program;
 mod sample;
 mod spec;
 
@@ -18,5 +19,6 @@ pub use answer::{HookAnswer, answered, cut};
 pub use event::{BackgroundTask, EventName, HookEvent, OTHER_EVENTS};
 pub use matcher::{HookMatcher, MatcherError};
 pub use outcome::{HookOutcome, HookReason, Stand, merge};
+pub use program::{HookProgram, program_path};
 pub use sample::canary;
 pub use spec::{HookAction, HookSecret, HookSpec, check_url};

@@ -2,8 +2,10 @@
 
 use super::event::EventName;
 use super::matcher::HookMatcher;
+use super::program::HookProgram;
 use crate::permission::Source;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,11 @@ pub struct HookSpec {
     pub in_background: bool,
     /// Granted to run outside the sandbox.
     pub outside: bool,
+    /// What it runs that lies in the project.
+    pub programs: Vec<HookProgram>,
     pub source: Source,
+    /// The directory of the plugin that it belongs to: its commands find it in a variable and can read it.
+    pub plugin: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -68,13 +68,15 @@ pub enum Purpose {
     Title,
     Memory,
     Subagent,
+    /// What a web page says, or a search.
+    Web,
     /// A reason of a newer version.
     #[serde(other)]
     Other,
 }
 
 impl Purpose {
-    pub const ALL: [Purpose; 8] = [
+    pub const ALL: [Purpose; 9] = [
         Purpose::Answer,
         Purpose::Retry,
         Purpose::Fallback,
@@ -82,6 +84,7 @@ impl Purpose {
         Purpose::Title,
         Purpose::Memory,
         Purpose::Subagent,
+        Purpose::Web,
         Purpose::Other,
     ];
 
@@ -104,6 +107,7 @@ impl Purpose {
             Purpose::Title => "title",
             Purpose::Memory => "memory",
             Purpose::Subagent => "subagent",
+            Purpose::Web => "web",
             Purpose::Other => "other",
         }
     }

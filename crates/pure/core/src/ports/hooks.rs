@@ -35,4 +35,13 @@ pub trait Hook: Send + Sync {
 
     /// A panic counts as a hook that did not run.
     fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome>;
+
+    /// The same with everything that a configured hook would read, as a JSON object. None: it is too large.
+    fn call_with<'a>(
+        &'a self,
+        event: &'a HookEvent,
+        _payload: Option<&'a str>,
+    ) -> BoxFuture<'a, HookOutcome> {
+        self.call(event)
+    }
 }

@@ -34,6 +34,7 @@ fn asked(id: &str, call: &str) -> Entry {
         input: json!({}),
         touches: Touches::default(),
         decision: Decision::of(Ruled::Ask, By::BuiltIn, "it changes something"),
+        request: None,
         deadline: None,
     };
     Entry::Asked { question: Box::new(question), at: AT }

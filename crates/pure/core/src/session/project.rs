@@ -310,6 +310,13 @@ impl SessionRecord {
         self.cut_off = Vec::new();
     }
 
+    /// Everything that was said, and what was seen meanwhile. A process that reads the log has it again.
+    pub fn forget_conversation(&mut self) {
+        self.forget_history();
+        self.view = View::default();
+        (self.seen, self.begun) = (Vec::new(), Vec::new());
+    }
+
     fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>, only: Vec<PathBuf>) {
         self.checkpoints.retain(|other| other.call != call || other.after.is_some());
         let snapshots = self.snapshots.len();

@@ -287,9 +287,15 @@ impl SessionState {
         match event {
             Event::CallAsked { id, name, question, .. } => {
                 let call = self.call(id, name);
-                call.stage = CallStage::Asked;
+                // A call that runs already asks something else.
+                let is_running = matches!(call.stage, CallStage::Running { .. });
+                if !is_running {
+                    call.stage = CallStage::Asked;
+                }
                 if let Some(question) = question {
-                    call.input = question.input.clone();
+                    if !is_running {
+                        call.input = question.input.clone();
+                    }
                     self.questions.retain(|open| open.id != question.id);
                     self.questions.push(Question::clone(question));
                 }

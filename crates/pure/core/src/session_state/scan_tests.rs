@@ -230,8 +230,23 @@ fn calls(own: &[&Envelope]) -> Vec<LiveCall> {
     found
 }
 
+/// The events without questions of this call while it runs: those are about something else.
+fn without_asides<'a>(own: &[&'a Envelope], call: &CallId) -> Vec<&'a Envelope> {
+    let mut is_running = false;
+    let counts = |one: &&&Envelope| {
+        match &one.event {
+            Event::CallStarted { id, .. } if id == call => is_running = true,
+            Event::CallFinished { id, .. } if id == call => is_running = false,
+            Event::CallAsked { id, .. } if id == call => return !is_running,
+            _ => {}
+        }
+        true
+    };
+    own.iter().filter(counts).copied().collect()
+}
+
 fn input(own: &[&Envelope], call: &CallId) -> Value {
-    find(own, |event| match event {
+    find(&without_asides(own, call), |event| match event {
         Event::BlockFinished { block: Block::ToolUse { id, input, .. } }
         | Event::CallStarted { id, input, .. }
             if id == call =>
@@ -250,6 +265,7 @@ fn input(own: &[&Envelope], call: &CallId) -> Value {
 }
 
 fn stage(own: &[&Envelope], call: &CallId) -> CallStage {
+    let own = &without_asides(own, call)[..];
     let staged = |event: &Event| {
         !matches!(event, Event::BlockFinished { .. })
             && mentions(event).is_some_and(|(id, _)| id == call)

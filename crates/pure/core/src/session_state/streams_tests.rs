@@ -192,6 +192,7 @@ fn asked(id: &str, question: &str) -> Event {
         input: json!({ "command": "make", "for": id }),
         touches: Touches::default(),
         decision: decision.clone(),
+        request: None,
         deadline: None,
     };
     let (decision, question) = (Box::new(decision), Some(Box::new(question)));

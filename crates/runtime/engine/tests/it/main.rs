@@ -16,6 +16,7 @@ mod interrupt;
 mod late_tools;
 mod ledger;
 mod overlap;
+mod program_calls;
 mod reasons;
 mod resume;
 mod stalled_disk;
