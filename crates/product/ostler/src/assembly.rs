@@ -7,15 +7,17 @@ use crate::instructions_state::InstructionsState;
 use crate::kit::{self, ToolChoice, check_tools, toolbox};
 use crate::learner::Learner;
 use crate::log_choice::{self, Opened};
+use crate::mcp::SessionServers;
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
 use crate::session::{Session, SessionShared};
 use crate::session_directories::SessionDirectories;
-use crate::session_events::{SessionEvents, Voices};
+use crate::session_events::SessionEvents;
+use crate::session_mode::SessionMode;
 use crate::session_options::SessionOptions;
 use crate::session_parts::SessionParts;
+use crate::session_reach::SessionReach;
 use crate::session_rules::RulesInForce;
-use crate::skills::AgentHost;
 use crate::spending;
 use crate::subagents::{Lineage, Subagents};
 use crate::system::SystemClock;
@@ -64,7 +66,7 @@ pub(crate) fn session(
     options: SessionOptions,
     open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
 ) -> Result<Session, Error> {
-    assembled(host, options, None, open)
+    assembled(host, options.with_room_for_servers(), None, open)
 }
 
 /// The session of an agent that another session starts, or resumes.
@@ -74,7 +76,7 @@ pub(crate) fn child(
     lineage: Lineage,
     resumed: Option<&SessionId>,
 ) -> Result<Session, Error> {
-    assembled(host, options, Some(&lineage), |host, _, cwd| match resumed {
+    assembled(host, options.with_room_for_servers(), Some(&lineage), |host, _, cwd| match resumed {
         Some(id) => log_choice::open_known(host, id),
         None => log_choice::open_child(host, cwd, lineage.started_by()),
     })
@@ -94,11 +96,11 @@ fn assembled(
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
     let source = hooks::source(&options.log, loaded.entries.is_empty());
     let folded = SessionRecord::fold_with(workspace.tools.clone(), loaded.entries);
-    let (at, environment) = (Live::from(workspace.clone()), options.environment.clone().into());
+    let (at, rules) = (Live::from(workspace.clone()), Live::from(policy.clone()));
+    let environment = options.environment.clone().into();
     let confinement = confinement(scope.executor(), &options, &at, &environment, &policy);
     let (named, place) = ((log.id(), lineage), (host, &options, &at));
     let registry = hooks::registry(host, &options, &scope, &workspace, named, &confinement);
-    let rules = Live::from(policy.clone());
     let (files, keeping, unknown) =
         kit::files_of_session(place, &folded, log.id(), &rules, &confinement);
     notices.extend(unknown);
@@ -111,7 +113,9 @@ fn assembled(
         by_words: Arc::default(),
         rules: RulesInForce::new(&policy, &rules, &confinement, &keeping, options.late_tools),
         directories: SessionDirectories::new(host, (&at, &rules), &files, &keeping, &confinement),
+        servers: SessionServers::new(host, &options, (&at, &environment), &policy),
         environment,
+        reach: SessionReach::new(host, &options, lineage.is_some()),
         subagents: Subagents::new(&options, lineage),
         skills,
         confinement,
@@ -133,12 +137,16 @@ fn assembled(
     let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
     let agent = Arc::new(made.agent(host, (&options, lineage), choice, &workspace, &parts));
     notices.extend(restore_control(&agent, &options, &parts, &workspace)?);
-    events.listen_to(Voices { skills: parts.skills.clone(), learner });
-    parts.skills.serve(AgentHost::new(&agent));
+    parts.serve(&agent, &workspace, &events, learner);
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
     let (chosen, origin) = (ToolChoice::new(&options, &policy), (host.clone(), Arc::new(options)));
-    let shared = SessionShared::new(agent, at, parts, (events, desk), chosen, origin);
-    Ok(Subagents::serving(Session::new(shared)))
+    Ok(serving(SessionShared::new(agent, at, parts, (events, desk), chosen, origin)))
+}
+
+fn serving(shared: SessionShared) -> Session {
+    let session = SessionMode::serving(Subagents::serving(Session::new(shared)));
+    session.serve_mcp();
+    session
 }
 
 /// What is said, and where a person answers: for all agents at the desk of the first of them.

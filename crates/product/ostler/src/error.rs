@@ -42,6 +42,8 @@ pub enum Error {
     NotKept(String),
     #[error("the last undo cannot be redone: its snapshots no longer exist ({0})")]
     RedoNotKept(String),
+    #[error("{0}")]
+    Plugin(String),
     #[error("worktrees need a state directory")]
     NoTrees,
     #[error(transparent)]
@@ -64,6 +66,16 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Find(#[from] FindError),
+    #[error(transparent)]
+    Transcript(#[from] ostler_transcripts::TranscriptError),
+    #[error(
+        "--at needs a session of Ostler's own: import this one first with `ostler import {0} {1}`"
+    )]
+    ForkOfTranscript(&'static str, String),
+    #[error(
+        "there is no session {id} of {program} here. `ostler import {word}` lists those that can be imported"
+    )]
+    NoTranscript { program: String, word: &'static str, id: String },
     #[error(
         "there is no session to continue in {}. Start one without --continue; `ostler sessions` lists those of a directory, --resume ID opens one of another",
         .0.display()

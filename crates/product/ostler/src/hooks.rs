@@ -4,17 +4,19 @@ use crate::host::Host;
 use crate::session_options::{SessionChoice, SessionOptions};
 use crate::subagents::Lineage;
 use crate::system::{SystemClock, SystemIds, jitter};
-use ostler_core::hook::{HookAction, HookSpec};
+use ostler_core::hook::{HookAction, HookSpec, program_path};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
 use ostler_engine::HookDesk;
 use ostler_exec::{CommandScope, Executor};
 use ostler_hooks::{
-    About, AboutAgent, ClockAndIds, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook,
+    About, AboutAgent, ClockAndIds, HookSetup, HookTrial, HookWatch, Prepare, Registry, Sender,
+    try_hook,
 };
 use ostler_store::FileStore;
 use ostler_tools::confine::{Confinement, Terms};
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub struct HookOptions {
     pub project: Option<PathBuf>,
     /// Can modify each hook command before it starts.
     pub prepare: Option<Prepare>,
+    /// Is told when a hook command starts and ends.
+    pub watch: Option<HookWatch>,
 }
 
 pub(crate) fn source(session: &SessionChoice, empty: bool) -> &'static str {
@@ -75,14 +79,44 @@ fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
     named.chain(kept).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
+/// What lies in the project runs only as it was when the settings were read: whoever works there can rewrite it. In a
+/// worktree it is the file there that has to be the same.
+fn check_programs(spec: &HookSpec, about: &About, home: &Path) -> Result<(), String> {
+    for program in &spec.programs {
+        let Some(path) = program_path(&program.word, &about.cwd, &about.project, home) else {
+            continue;
+        };
+        let found = std::fs::read(&path).ok();
+        let sha256 = found.map(|bytes| {
+            let digest = Sha256::digest(&bytes);
+            digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        });
+        if sha256 != program.sha256 {
+            return Err(format!(
+                "{} has changed since Ostler started, so it does not run; look at it, and start Ostler again",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Hooks run in the sandbox unless somebody granted them more, and after that by whatever the caller wants.
-fn prepare(host: &Host, options: &SessionOptions, confinement: Arc<Confinement>) -> Prepare {
+fn prepare(
+    host: &Host,
+    options: &SessionOptions,
+    confinement: Arc<Confinement>,
+    about: About,
+) -> Prepare {
     let more = options.hooks.prepare.clone();
     let home = host.options().user_home.clone();
     Arc::new(move |spec, command| {
+        check_programs(spec, &about, &home)?;
         if !spec.outside {
             let mut held = confinement.held(Terms { unguarded: true, ..Terms::default() })?;
-            held.also_readable(own_files(spec, &home));
+            held.also_readable(
+                own_files(spec, &home).into_iter().chain(spec.plugin.clone()).collect(),
+            );
             confinement.confine(command, &held);
         }
         more.as_ref().map_or(Ok(()), |more| more(spec, command))
@@ -103,10 +137,11 @@ fn setup(
         inside: hooks.inside.clone(),
         executor,
         environment: options.environment.clone(),
-        prepare: Some(prepare(host, options, confinement)),
+        prepare: Some(prepare(host, options, confinement, about.clone())),
         about,
         queues: host.home().map(|home| home.join("webhooks")),
         sender: webhook_sender(certificates.unwrap_or_default()),
+        watch: hooks.watch.clone(),
     }
 }
 

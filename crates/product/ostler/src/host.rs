@@ -10,9 +10,11 @@ use crate::session_options::SessionOptions;
 use crate::system::{SystemClock, jitter};
 use crate::{assembly, spending};
 use futures_util::StreamExt;
+use ostler_core::ports::Authorizer;
 use ostler_engine::SyncPool;
 use ostler_exec::Executor;
 use ostler_ledger::SharedLedger;
+use ostler_mcp::{Connections, HttpAccess};
 use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
 use ostler_store::FaultPlan;
 use std::collections::HashSet;
@@ -36,6 +38,8 @@ struct HostParts {
     model: Arc<Providers>,
     ledger: Option<SharedLedger>,
     syncs: SyncPool,
+    /// MCP servers, which sessions share.
+    mcp: Connections,
     /// Of everything that is written in crash tests.
     fault: Option<Arc<FaultPlan>>,
     /// Looking for the layers of the sandbox has begun.
@@ -54,8 +58,11 @@ impl Host {
         let ledger = options.home.as_deref().map(spending::shared_ledger);
         let (executor, syncs) = (Executor::new(init.supervisor.clone()), SyncPool::default());
         let (probing, cleaned) = Default::default();
+        let manifests = options.home.as_ref().map(|home| home.join("mcp").join("manifests"));
+        let mcp = Connections::new(executor.clone(), manifests, http_access(&options));
         let fault = options.fault.map(|fault| Arc::new(FaultPlan::new(fault)));
-        let parts = HostParts { options, executor, model, ledger, syncs, fault, probing, cleaned };
+        let parts =
+            HostParts { options, executor, model, ledger, syncs, mcp, fault, probing, cleaned };
         Ok(Host { parts: Arc::new(parts) })
     }
 
@@ -89,12 +96,13 @@ impl Host {
 
     /// The same with another home, for something that leaves no trace.
     pub(crate) fn at_home(&self, home: &Path) -> Self {
-        let HostParts { options, executor, model, syncs, probing, cleaned, .. } = &*self.parts;
+        let HostParts { options, executor, model, syncs, mcp, probing, cleaned, .. } = &*self.parts;
         let options = HostOptions { home: Some(home.to_owned()), ..options.clone() };
         let (executor, model, syncs) = (executor.clone(), model.clone(), syncs.clone());
-        let (ledger, fault) = (None, self.fault());
+        let (ledger, fault, mcp) = (None, self.fault(), mcp.clone());
         let (probing, cleaned) = (probing.clone(), cleaned.clone());
-        let parts = HostParts { options, executor, model, ledger, syncs, fault, probing, cleaned };
+        let parts =
+            HostParts { options, executor, model, ledger, syncs, mcp, fault, probing, cleaned };
         Host { parts: Arc::new(parts) }
     }
 
@@ -108,6 +116,10 @@ impl Host {
 
     pub(crate) fn executor(&self) -> &Executor {
         &self.parts.executor
+    }
+
+    pub(crate) fn mcp(&self) -> &Connections {
+        &self.parts.mcp
     }
 
     pub(crate) fn model(&self) -> &Arc<Providers> {
@@ -140,9 +152,21 @@ impl Host {
     }
 
     pub(crate) fn network(&self) -> Network {
-        let HostOptions { proxies, ca_file, .. } = &self.parts.options;
-        Network { proxies: proxies.clone(), ca_file: ca_file.clone() }
+        network(&self.parts.options)
     }
+}
+
+fn network(options: &HostOptions) -> Network {
+    Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() }
+}
+
+/// Servers are reached as models are: the same proxies and certificates.
+fn http_access(options: &HostOptions) -> HttpAccess {
+    let network = network(options);
+    let own = options.home.as_deref().map(|home| crate::mcp::logins(home, network.clone()));
+    let own = own.map(|logins| Arc::new(logins) as Arc<dyn Authorizer>);
+    let stack = Arc::new(move |url: &str| network.client_for(url));
+    HttpAccess { stack, authorizer: options.authorizer.clone().or(own) }
 }
 
 fn providers(options: &HostOptions) -> Result<Providers, Error> {
@@ -174,6 +198,8 @@ fn http_model(
     if let Some(wait) = options.retry_wait {
         settings.retry.base = wait;
     }
+    settings.effort = options.effort;
+    settings.extras = options.extras.clone();
     settings.prices = options.prices.clone();
     settings.jitter = Arc::new(jitter);
     settings.clock = Some(Arc::new(SystemClock));

@@ -1,9 +1,12 @@
 //! What all sessions of a process share.
 
 use crate::calendar::Calendar;
+use ostler_core::ports::Authorizer;
 use ostler_ledger::SharedLimits as Budgets;
 use ostler_models::protocol::Protocol;
-use ostler_models::{CaFile, Credentials, Deadlines, PriceBook, Provider, ProxySettings};
+use ostler_models::{
+    CaFile, Credentials, Deadlines, Effort, PriceBook, Provider, ProxySettings, RequestExtras,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +31,10 @@ pub struct HostOptions {
     pub deadlines: Deadlines,
     /// The first wait before a failed request is repeated; later ones double.
     pub retry_wait: Option<Duration>,
+    /// Sent to the models that know it.
+    pub effort: Option<Effort>,
+    /// Sent with every request where the protocol has a place for it.
+    pub extras: RequestExtras,
     /// Prices that count before the built-in ones.
     pub prices: PriceBook,
     /// Sums that all sessions of this home share.
@@ -36,6 +43,8 @@ pub struct HostOptions {
     pub calendar: Calendar,
     /// Where vectors come from instead of the installed model.
     pub embeddings: Option<crate::memory::EmbeddingEndpoint>,
+    /// Who authorizes requests to MCP servers on the network; none: the logins of the home.
+    pub authorizer: Option<Arc<dyn Authorizer>>,
     /// Stops the process at a chosen write of a log: for crash tests only.
     pub fault: Option<ostler_store::Fault>,
 }
@@ -53,10 +62,13 @@ impl HostOptions {
             ca_file: None,
             deadlines: Deadlines::default(),
             retry_wait: None,
+            effort: None,
+            extras: RequestExtras::default(),
             prices: PriceBook::default(),
             budgets: Budgets::default(),
             calendar: Calendar::default(),
             embeddings: None,
+            authorizer: None,
             fault: None,
         }
     }

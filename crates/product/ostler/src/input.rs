@@ -1,6 +1,7 @@
 //! Everything a surface can ask of a session.
 
 use crate::error::Error;
+use crate::mcp::McpInput;
 use crate::session_agents::AgentInput;
 use crate::session_rewind::{Rewind, Undo};
 use crate::undo::Undone;
@@ -19,6 +20,9 @@ pub enum Input {
     Prompt(Prompt),
     /// Reaches the model at the next safe point of the running turn. Without one it is a prompt.
     Steer(Message),
+    /// Reaches the model with the next results of calls, without cancelling or skipping anything. If the turn ends before
+    /// that, or none runs, it is a prompt.
+    Join(Message),
     /// Takes back what was not delivered yet; none means all of it.
     CancelQueued(Option<InboundId>),
     /// Starts what is queued and was held back: after an interrupt, a limit, or when the session was opened again.
@@ -54,6 +58,8 @@ pub enum Input {
     /// Further directories to work in, as `--add-dir` takes them. While calls run they are used from the next request on.
     /// A resumed session keeps them.
     AddDirs(Vec<PathBuf>),
+    /// Changes the MCP servers of the session, or how one of them is. What takes time goes on in the background.
+    Mcp(McpInput),
     /// Goes back to before a turn. Only while no turn runs.
     Rewind(Rewind),
     /// Takes back what calls changed in files, or redoes that. Only while no turn runs.
@@ -105,12 +111,18 @@ pub enum InputRefused {
     TurnRuns,
     #[error("there is no running agent \"{0}\"")]
     NoSuchAgent(String),
+    #[error(
+        "bypassPermissions was not allowed when the session started; start it with --permission-mode bypassPermissions or --allow-dangerously-skip-permissions"
+    )]
+    NoBypass,
     #[error("{0}")]
     Undo(String),
     #[error("{0}")]
     Rules(String),
     #[error("{0}")]
     Directory(String),
+    #[error("{0}")]
+    Mcp(String),
     #[error("commands must not be given the variable {0}")]
     Variable(String),
     #[error("{0}")]

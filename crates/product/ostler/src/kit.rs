@@ -2,13 +2,16 @@
 
 use crate::error::Error;
 use crate::host::Host;
+use crate::mcp::{MCP_TOOL, McpChoice};
 use crate::session_options::SessionOptions;
 use crate::undo;
 use ostler_core::event::{Notice, SessionRules};
 use ostler_core::ids::SessionId;
 use ostler_core::late_tools::{USE_TOOL, use_tool_spec};
 use ostler_core::permission::{Live, Matcher, Policy, Rule, Tier, ToolName, Workspace};
-use ostler_core::ports::{Delegate, Jobs, MemoryStore, SessionLog, TaskBoard, Teamwork, Tool};
+use ostler_core::ports::{
+    Delegate, Jobs, MemoryStore, ModeSwitch, SessionLog, TaskBoard, Teamwork, Tool, Web,
+};
 use ostler_core::session::SessionRecord;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
@@ -41,6 +44,8 @@ pub(crate) struct Others {
     pub(crate) jobs: Option<Arc<dyn Jobs>>,
     pub(crate) team: Option<Arc<dyn Teamwork>>,
     pub(crate) board: Option<Arc<dyn TaskBoard>>,
+    pub(crate) person: Option<Arc<dyn ModeSwitch>>,
+    pub(crate) web: Option<Arc<dyn Web>>,
 }
 
 pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
@@ -224,7 +229,7 @@ pub(crate) fn tools(
     kit: Kit,
 ) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, .. } = kit;
-    let Others { agents, jobs, team, board } = kit.others;
+    let Others { agents, jobs, team, board, person, web } = kit.others;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
@@ -241,6 +246,8 @@ pub(crate) fn tools(
             jobs,
             team,
             board,
+            person,
+            web,
         },
     });
     // A built-in tool cannot be replaced.
@@ -267,6 +274,7 @@ pub(crate) fn toolbox(options: &SessionOptions, rules: &Live<Policy>, kit: Kit) 
 /// Which tools that arrive later are on offer.
 pub(crate) struct ToolChoice {
     named: Option<Vec<String>>,
+    mcp: McpChoice,
     policy: Arc<Policy>,
 }
 
@@ -275,11 +283,14 @@ impl ToolChoice {
         let known = known_tools(options);
         let first = |name: &String| known.first_name(name).to_owned();
         let named = options.tools.as_ref().map(|names| names.iter().map(first).collect());
-        ToolChoice { named, policy: policy.clone() }
+        ToolChoice { named, mcp: options.mcp.choice.clone(), policy: policy.clone() }
     }
 
     /// A tool that is denied as a whole is not offered at all.
     pub(crate) fn offers(&self, name: &str) -> bool {
+        if name.starts_with(MCP_TOOL) {
+            return self.mcp.offers(name) && self.policy.offers(name);
+        }
         let named = |names: &Vec<String>| names.iter().any(|other| other == name);
         self.named.as_ref().is_none_or(named) && self.policy.offers(name)
     }

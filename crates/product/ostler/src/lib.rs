@@ -65,10 +65,12 @@ mod known_instructions;
 mod learner;
 mod log_choice;
 mod machine_agents;
+mod mcp;
 mod memory;
 mod options;
 mod patience;
 mod plain_threads;
+mod plugins;
 mod project_worktrees;
 mod prompt_front;
 mod questions;
@@ -80,26 +82,32 @@ mod rule_sets;
 mod sandbox;
 mod session;
 mod session_agents;
+mod session_control;
 mod session_directories;
 mod session_events;
 mod session_fork;
 mod session_jobs;
+mod session_mode;
 mod session_options;
 mod session_overview;
 mod session_parts;
+mod session_reach;
 mod session_rewind;
 mod session_rules;
 mod session_searches;
 mod session_tools;
 mod session_tree;
+mod session_web;
 mod skills;
 mod slow_calls;
 mod spending;
+mod structured_output;
 mod subagents;
 mod surroundings;
 mod system;
 mod task_board;
 mod team;
+mod transcripts;
 mod tree_commands;
 mod undo;
 mod worker;
@@ -124,6 +132,7 @@ pub use log_choice::{check_continue, list_sessions};
 pub use machine_agents::{
     AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, live_addresses, machine_agents,
 };
+pub use mcp::{McpChoice, McpInput, McpOptions, known_mcp, logins, probe_mcp};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_board as board;
@@ -135,8 +144,8 @@ pub use ostler_core::event::{
     NotCompacted, NotRun, Notice, SessionRules, words,
 };
 pub use ostler_core::hook::{
-    EventName, HookAction, HookEvent, HookOutcome, HookSecret, HookSpec, Stand,
-    merge as merge_outcomes,
+    EventName, HookAction, HookAnswer, HookEvent, HookMatcher, HookOutcome, HookSecret, HookSpec,
+    Stand, answered as hook_answered, merge as merge_outcomes,
 };
 pub use ostler_core::ids::{
     CallId, CountingIds, IdSource, InboundId, JobId, ModelId, QuestionId, SessionId,
@@ -150,12 +159,12 @@ pub use ostler_core::memory::{
     FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
-pub use ostler_core::model::{Retry, StopReason, Thinking};
+pub use ostler_core::model::{ModelErrorKind, Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, Backing, Bound, By, COMMANDS, Caution, CitedRule, Commands, Decision, Effect,
-    Fallback, Mode, PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier,
-    Touch, TouchKind, Verdict, Workspace,
+    Access, Act, Backing, Bound, By, COMMANDS, Caution, Choice, ChoiceQuestion, CitedRule,
+    Commands, Decision, Effect, Fallback, Mode, PathScope, PersonRequest, Policy, Position, Reason,
+    Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
 pub use ostler_core::ports::{AgentKind, MemoryStore};
 pub use ostler_core::ports::{
@@ -173,17 +182,18 @@ pub use ostler_core::tool_facts::{
     Extent, FileInput, KnownTools, ResultView, Subject, ToolFacts, ToolKind,
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
-pub use ostler_engine::{ContextSettings, Settings};
-pub use ostler_exec::{raise_open_file_limit, strip_terminal};
+pub use ostler_engine::{CallEnd, CallNews, ContextSettings, ProgramCall, Settings};
+pub use ostler_exec::{raise_open_file_limit, start_detached, strip_terminal};
 pub use ostler_hooks::{
-    Delivered, EventLog, HookTrial, Observer, Prepare, Sender, ToolStats, WebhookQueue,
-    deliver_all, event_logs, replay, signature,
+    Delivered, EventLog, HookProgress, HookRunEnd, HookTrial, HookWatch, Observer, Prepare, Sender,
+    ToolStats, WebhookQueue, deliver_all, event_logs, replay, signature,
 };
 pub use ostler_instructions::InstructionPlaces;
 pub use ostler_ledger::{BudgetStatus, LedgerRow as CostRow};
 pub use ostler_ledger::{
     CostReport, ReportKey as CostBy, ReportLine as CostLine, SharedLimits as Budgets,
 };
+pub use ostler_mcp as mcp_servers;
 pub use ostler_memory::setup::{
     PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path,
 };
@@ -191,14 +201,17 @@ pub use ostler_memory::{MARK as EXPORT_MARK, Meaning, Memories, date, to_markdow
 pub use ostler_models::Secret as ApiSecret;
 pub use ostler_models::resolve_model as model;
 pub use ostler_models::{
-    CaFile, Credentials, Deadlines, Network, PriceBook, Provider, ProxySettings, protocol,
+    CaFile, Credentials, Deadlines, Effort, Network, PriceBook, Provider, ProxySettings,
+    RequestExtras, protocol,
 };
+pub use ostler_oauth as oauth;
 pub use ostler_skills::{Catalog, Problem, Skill, SkillOrigin, one_line};
 pub use ostler_snapshots::{Fate, PlanOutcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use ostler_tools::{JobOutputReader, facts as tool_facts, known_tools, tool_name};
 pub use ostler_worktrees as worktrees;
+pub use plugins::{FoundPlugin, find_plugin, install_plugin, remove_plugin};
 pub use project_worktrees::{open_worktrees, worktrees_path};
 pub use questions::Attendance;
 pub use report::{ContextReport, context_report};
@@ -207,18 +220,26 @@ pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;
 pub use session_agents::{AgentInfo, AgentInput};
-pub use session_options::{ForkSource, SessionChoice, SessionOptions, SkillFolders};
+pub use session_options::{
+    ForkSource, SearchChoice, SearchEndpoint, SessionChoice, SessionOptions, SkillFolders,
+    WebOptions,
+};
 pub use session_overview::SessionOverview;
 pub use session_rewind::{Rewind, Undo, Undoes};
 pub use session_tree::{SessionTree, TreeSettings};
 pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
+pub use structured_output::{STRUCTURED_OUTPUT, StructuredEnd, StructuredOutput};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
 pub use task_board::{
     BoardOptions, BoardPlace, board_path, open_board, open_board_at, open_board_on_server,
     open_project_board, return_claim,
 };
 pub use team::{TeamOptions, shipped_teammates};
+pub use transcripts::{
+    Conversation, ImportedSession, Program, TranscriptInfo, TranscriptPlaces, TranscriptStep,
+    import_transcript, imported_from, transcripts,
+};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
     UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,

@@ -6,9 +6,10 @@ use crate::session_options::{ForkSource, SessionChoice, SessionOptions};
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::{IdSource, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork, StartedBy};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, StartedBy};
 use ostler_core::time::Clock;
 use ostler_store::{FileStore, SessionsInMemory};
+use ostler_transcripts::Conversation;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,22 +24,67 @@ pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<
     let loaded = match &options.log {
         SessionChoice::New => create(&store, fresh_id(), cwd)?,
         SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
-        SessionChoice::Resume(id) => store.open(&find(&store, id)?)?,
+        SessionChoice::Resume(id) => match store.find(id)? {
+            Some(found) => store.open(&found.id)?,
+            None => resume_elsewhere(&store, options, id, cwd)?,
+        },
         SessionChoice::Continue => match store.latest(cwd)? {
             Some(id) => store.open(&id)?,
             None => return Err(Error::NothingToContinue(cwd.to_owned())),
         },
-        SessionChoice::Fork(ForkSource { session, at }) => {
-            let from = match session {
-                Some(id) => find(&store, id)?,
-                None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
-            };
-            let fork = Fork { session: from.clone(), entries: 0 };
-            store.fork_at(&from, *at, first_entry(fresh_id(), cwd, Some(fork)))?
-        }
+        SessionChoice::Fork(source) => fork(&store, options, source, cwd)?,
     };
     let blobs = store.blobs_of(loaded.log.id());
     Ok(Opened { loaded, blobs })
+}
+
+fn fork(
+    store: &FileStore,
+    options: &SessionOptions,
+    source: &ForkSource,
+    cwd: &Path,
+) -> Result<Loaded, Error> {
+    let from = match &source.session {
+        Some(id) => match store.find(id)? {
+            Some(found) => found.id,
+            None if source.at == ForkPoint::End => {
+                return resume_elsewhere(store, options, id, cwd);
+            }
+            None => return Err(options.transcripts.refused_fork(id)),
+        },
+        None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
+    };
+    let fork = Fork { session: from.clone(), entries: 0 };
+    let id = source.name.clone().unwrap_or_else(fresh_id);
+    Ok(store.fork_at(&from, source.at, first_entry(id, cwd, Some(fork)))?)
+}
+
+/// A session that another program began continues in a new one.
+fn resume_elsewhere(
+    store: &FileStore,
+    options: &SessionOptions,
+    id: &str,
+    cwd: &Path,
+) -> Result<Loaded, Error> {
+    match options.transcripts.read(None, id)? {
+        Some(conversation) => import(store, &conversation, cwd),
+        None => Err(StoreError::NotFound(SessionId::new(id)).into()),
+    }
+}
+
+/// A new session that begins with a conversation of another program.
+pub(crate) fn import(
+    store: &FileStore,
+    conversation: &Conversation,
+    cwd: &Path,
+) -> Result<Loaded, Error> {
+    let entries = conversation.entries();
+    let origin = SessionId::new(conversation.origin());
+    let fork = Fork { session: origin, entries: entries.len() as u64 };
+    let mut loaded = store.import(first_entry(fresh_id(), cwd, Some(fork)), entries)?;
+    let id = loaded.log.id();
+    loaded.notices.push(format!("{}. The new session is {id}", conversation.words()));
+    Ok(loaded)
 }
 
 /// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means

@@ -19,7 +19,9 @@ pub(crate) fn furnished(
     let (instructions, in_use) = (parts.instructions.clone(), parts.in_use.clone());
     let undo_news = parts.undo_news.clone();
     let lost = lost_agents(parts, journal);
+    let servers = parts.servers.clone();
     async move {
+        servers.first_look().await;
         let bare = prompt.clone();
         let work = move || {
             let undone = undo_news.map(|news| news.texts()).unwrap_or_default();

@@ -55,6 +55,15 @@ impl Queue {
         self.waiting().held = false;
     }
 
+    /// Everything that was held has been delivered with a turn that somebody asked for.
+    pub(crate) fn release_delivered(&self) {
+        let mut waiting = self.waiting();
+        if waiting.held && waiting.places.iter().all(|place| matches!(place, Place::Inbox)) {
+            waiting.held = false;
+            waiting.places.clear();
+        }
+    }
+
     /// Something has to end before a new prompt can start.
     pub(crate) fn is_busy(&self) -> bool {
         let waiting = self.waiting();

@@ -54,6 +54,8 @@ pub(crate) struct SessionShared {
     pub(crate) slow_call: Option<Duration>,
     pub(crate) queue: Queue,
     pub(crate) interrupt: Mutex<CancellationToken>,
+    /// Held by a call of a program that may change something.
+    pub(crate) changing: tokio::sync::Mutex<()>,
     /// Looking for the layers of the sandbox has begun, in this session or another one of the host.
     pub(crate) probing: Arc<AtomicBool>,
     /// What it was opened with.
@@ -71,7 +73,7 @@ impl SessionShared {
     ) -> Self {
         let (slow_call, probing) = (origin.1.slow_call, origin.0.probing());
         let queue = Queue::resumed(agent.inbox().pending().len());
-        let interrupt = Mutex::default();
+        let (interrupt, changing) = Default::default();
         SessionShared {
             agent,
             workspace,
@@ -82,6 +84,7 @@ impl SessionShared {
             slow_call,
             queue,
             interrupt,
+            changing,
             probing,
             origin,
         }
@@ -110,10 +113,8 @@ impl Session {
         }
         match input {
             Input::Prompt(prompt) => self.prompt(prompt),
-            Input::Steer(message) if self.shared.queue.has_turn() => {
-                self.arrive(message, Delivery::NextBoundary)
-            }
-            Input::Steer(message) => self.prompt(message.into()),
+            Input::Steer(message) => self.join(message, Delivery::NextBoundary),
+            Input::Join(message) => self.join(message, Delivery::WithResults),
             Input::Compact { focus } => {
                 self.enqueue(Place::Compact(focus));
                 Ok(InputReceipt::Done)
@@ -143,39 +144,32 @@ impl Session {
                     false => Err(InputRefused::NoSuchQuestion),
                 }
             }
-            Input::SetMode(mode) => {
-                self.shared.agent.set_mode(mode);
-                self.controlled()
-            }
+            Input::SetMode(mode) => self.choose_mode(mode),
             Input::SetModel(name) => self.set_model(&name),
-            Input::SetThinking(thinking) => {
-                self.shared.agent.set_thinking(thinking);
-                self.controlled()
-            }
+            Input::SetThinking(thinking) => self.set_thinking(thinking),
             Input::Rewind(rewind) => self.rewind(rewind),
             Input::Undo(undo) => self.undo(undo),
             Input::SetRules(rules) => self.set_rules(rules),
             Input::SetEnv(changes) => self.set_environment(changes),
             Input::AddDirs(paths) => self.add_directories(paths),
+            Input::Mcp(input) => self.change_mcp(input),
             Input::Agent { agent, input } => self.send_to_agent(&agent, input),
         }
     }
 
-    fn set_model(&self, name: &str) -> Result<InputReceipt, InputRefused> {
-        let model = ostler_models::resolve_model(name);
-        if self.shared.parts.has_budget && self.model_info(&model).price.is_none() {
-            return Err(InputRefused::NoPrice(model.to_string()));
+    /// For the running turn; without one it is a prompt.
+    fn join(&self, message: Message, when: Delivery) -> Result<InputReceipt, InputRefused> {
+        match self.shared.queue.has_turn() {
+            true => self.arrive(message, when),
+            false => self.prompt(message.into()),
         }
-        self.shared.agent.set_model(model);
-        self.controlled()
     }
 
     /// For an agent at work: it reads it before its next step. One that has just ended its turn begins another one with it.
     pub(crate) fn tell(&self, message: Message) -> Result<InputReceipt, InputRefused> {
-        match self.shared.queue.has_turn() {
-            _ if self.is_closed() => Err(InputRefused::Closed),
-            true => self.arrive(message, Delivery::NextStep),
-            false => self.prompt(message.into()),
+        match self.is_closed() {
+            true => Err(InputRefused::Closed),
+            false => self.join(message, Delivery::NextStep),
         }
     }
 
@@ -223,13 +217,6 @@ impl Session {
     /// What arrived and was not delivered yet.
     pub fn queued(&self) -> Vec<QueuedItem> {
         self.shared.agent.inbox().pending().iter().map(Inbound::queued).collect()
-    }
-
-    pub(crate) fn controlled(&self) -> Result<InputReceipt, InputRefused> {
-        let control = self.control();
-        self.shared.events.emit(Event::ControlChanged(control.clone()));
-        self.shared.agent.journal.set_control(control).map_err(InputRefused::Store)?;
-        Ok(InputReceipt::Done)
     }
 
     /// Drives the session until it is closed: turns run while the driver is polled.
@@ -405,6 +392,7 @@ impl Session {
         if let Some(claims) = shared.parts.claims.get() {
             claims.return_all().await;
         }
+        shared.parts.servers.close().await;
         // If the supervisor does not answer, it ends everything when we are gone.
         let _ = shared.parts.scope.close().await;
         emit(Event::Closed { reason: reason.to_owned() });
@@ -446,12 +434,16 @@ impl Session {
     /// `keep`: what is queued does not start by itself.
     pub(crate) fn turn_ended(&self, keep: bool) {
         self.shared.queue.ended(keep);
+        if !keep && self.queued().is_empty() {
+            self.shared.queue.release_delivered();
+        }
         self.use_added_directories();
     }
 
     /// Rules of the turn before are gone, and skills may have changed.
     pub(crate) fn begin_turn(&self) {
-        self.shared.agent.gate.begin_turn();
+        self.shared.agent.begin_turn();
+        self.serve_mcp();
         self.shared.parts.skills.catalog().refresh();
     }
 

@@ -2,9 +2,11 @@
 
 use crate::hooks::HookOptions;
 use crate::jobs::JobOptions;
+use crate::mcp::McpOptions;
 use crate::session_tree::{SessionTree, TreeSettings};
 use crate::task_board::BoardOptions;
 use crate::team::TeamOptions;
+use crate::transcripts::TranscriptPlaces;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
@@ -13,6 +15,7 @@ use ostler_core::ports::{Approvals, Hook, Tool};
 use ostler_core::session::ForkPoint;
 use ostler_engine::Settings;
 use ostler_instructions::InstructionPlaces;
+use ostler_models::Secret;
 use ostler_tools::confine::ConfineOptions;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,6 +43,8 @@ pub struct SessionOptions {
     pub keep_model: bool,
     /// Which session it is.
     pub log: SessionChoice,
+    /// Where sessions of other programs are found that are resumed by their id: in a new session.
+    pub transcripts: TranscriptPlaces,
     /// Replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Is added to the system prompt.
@@ -47,6 +52,11 @@ pub struct SessionOptions {
     /// Where instruction files are looked for; none reads none.
     pub instructions: Option<InstructionPlaces>,
     pub mode: Mode,
+    /// A surface shows questions to a person: the model is offered the tools that ask them something. While no surface
+    /// attends, their calls are refused.
+    pub asks_person: bool,
+    /// The mode that asks nothing can be chosen later, also if the session does not begin in it.
+    pub may_bypass: bool,
     /// Rules from files; those below are added to them.
     pub policy: Policy,
     /// Rules such as `Read` or `Edit(./src/**)`.
@@ -59,8 +69,11 @@ pub struct SessionOptions {
     pub more_tools: Vec<Arc<dyn Tool>>,
     /// Tools can be added after the first request: one more tool in the list calls them.
     pub late_tools: bool,
+    /// MCP servers, whose tools the session has.
+    pub mcp: McpOptions,
     /// Where skills are looked for besides those that ship with the program.
     pub skills: SkillFolders,
+    pub web: WebOptions,
     pub max_turns: Option<u32>,
     /// What this session may spend.
     pub max_budget_usd: Option<f64>,
@@ -103,6 +116,35 @@ pub struct SessionOptions {
     pub event_log: bool,
 }
 
+/// What tools may do in the web.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebOptions {
+    /// Hosts that may have private addresses: `name` or `name:port`. Rules still decide about each call.
+    pub private_hosts: Vec<String>,
+    /// The model that reads pages for the session's own, as `--model` takes it; none: pages are given to that one whole.
+    pub small_model: Option<String>,
+    pub search: SearchChoice,
+}
+
+/// Who searches the web.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SearchChoice {
+    /// The model's provider, where it is known to.
+    #[default]
+    Auto,
+    Nobody,
+    /// The model's provider, whatever is known of it.
+    Provider,
+    Endpoint(SearchEndpoint),
+}
+
+/// Takes and gives JSON: see `docs/web.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchEndpoint {
+    pub url: String,
+    pub key: Option<Secret>,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillFolders {
     /// In the order in which they count.
@@ -132,6 +174,8 @@ pub struct ForkSource {
     /// A whole id, or enough of its beginning; none means the newest session of this directory.
     pub session: Option<String>,
     pub at: ForkPoint,
+    /// The id of the new session; none: a new one.
+    pub name: Option<SessionId>,
 }
 
 impl SessionOptions {
@@ -159,10 +203,13 @@ impl SessionOptions {
             fallback_model: None,
             keep_model: false,
             log: SessionChoice::New,
+            transcripts: TranscriptPlaces::default(),
             system_prompt: None,
             append_system_prompt: None,
             instructions: None,
             mode: Mode::Default,
+            asks_person: false,
+            may_bypass: true,
             policy: Policy::default(),
             allow: Vec::new(),
             ask: Vec::new(),
@@ -170,7 +217,9 @@ impl SessionOptions {
             tools: None,
             more_tools: Vec::new(),
             late_tools: false,
+            mcp: McpOptions::default(),
             skills: SkillFolders::default(),
+            web: WebOptions::default(),
             max_turns: None,
             max_budget_usd: None,
             purse: None,

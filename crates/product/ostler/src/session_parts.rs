@@ -6,19 +6,24 @@ use crate::instructions_state::InstructionsState;
 use crate::jobs::JobTable;
 use crate::kit::{Kit, Others};
 use crate::learner::Learner;
+use crate::mcp::SessionServers;
 use crate::memory::Recalling;
 use crate::session_directories::SessionDirectories;
-use crate::session_events::SessionEvents;
+use crate::session_events::{SessionEvents, Voices};
 use crate::session_options::SessionOptions;
+use crate::session_reach::SessionReach;
 use crate::session_rules::RulesInForce;
+use crate::skills::AgentHost;
 use crate::subagents::{Lineage, Subagents};
 use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
 use crate::team::{Addresses, Team};
 use crate::undo::UndoNews;
 use ostler_core::permission::{Live, Workspace};
-use ostler_core::ports::{BeforeCompact, Jobs, Reminder, SessionLog, TaskBoard, Teamwork};
+use ostler_core::ports::{
+    BeforeCompact, Jobs, ModeSwitch, Reminder, SessionLog, TaskBoard, Teamwork,
+};
 use ostler_core::tool_facts::KnownTools;
-use ostler_engine::{Context, Journal};
+use ostler_engine::{Agent, Context, Journal};
 use ostler_exec::CommandScope;
 use ostler_hooks::Registry;
 use ostler_memory::Memories;
@@ -48,8 +53,11 @@ pub(crate) struct SessionParts {
     pub(crate) has_budget: bool,
     pub(crate) rules: RulesInForce,
     pub(crate) directories: Arc<SessionDirectories>,
+    pub(crate) reach: SessionReach,
     /// The agents that it starts.
     pub(crate) subagents: Arc<Subagents>,
+    /// Its MCP servers.
+    pub(crate) servers: Arc<SessionServers>,
     /// The environment of commands.
     pub(crate) environment: Live<CommandVariables>,
     /// What goes on in the background; set once the log is there.
@@ -77,6 +85,8 @@ impl SessionParts {
             jobs: self.jobs.get().cloned().map(|jobs| jobs as Arc<dyn Jobs>),
             board: own_board.or_else(|| seat.as_ref()?.board()),
             team: self.team.get().cloned().map(|team| team as Arc<dyn Teamwork>).or(seat),
+            person: self.reach.mode.clone().map(|mode| mode as Arc<dyn ModeSwitch>),
+            web: Some(self.reach.web.clone()),
         };
         Kit {
             executor: self.scope.executor().clone(),
@@ -89,6 +99,19 @@ impl SessionParts {
             environment: self.environment.clone(),
             others,
         }
+    }
+
+    /// There is an agent: what needs one gets it.
+    pub(crate) fn serve(
+        &self,
+        agent: &Arc<Agent>,
+        workspace: &Workspace,
+        events: &SessionEvents,
+        learner: Option<Arc<Learner>>,
+    ) {
+        events.listen_to(Voices { skills: self.skills.clone(), learner });
+        self.skills.serve(AgentHost::new(agent, &workspace.cwd));
+        self.reach.web.serve(agent);
     }
 
     /// What needs the log: undos in other terminals are noticed, and what an earlier process left in the background is

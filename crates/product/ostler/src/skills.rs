@@ -6,8 +6,9 @@ use crate::session::Session;
 use crate::session_options::SkillFolders;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
-use ostler_core::permission::{COMMANDS, Policy, Source, Tier, Workspace};
+use ostler_core::permission::{COMMANDS, Policy, READING, Source, Tier, Workspace};
 use ostler_core::ports::BoxFuture;
+use ostler_core::tool::ToolOutput;
 use ostler_core::view::View;
 use ostler_engine::{Agent, own_call};
 use ostler_skills::{Catalog, Host, Skill, SkillOrigin, Skills, shipped, slash};
@@ -108,17 +109,37 @@ impl Session {
         let Some(text) = prompt.command() else { return Expanded::Message(prompt.message) };
         self.begin_recall(text.trim());
         let Some((name, arguments)) = slash(text) else {
-            return Expanded::Message(prompt.marked(Message::user(text)));
+            // Piped text is not the person's word.
+            let typed = prompt.typed.as_deref().unwrap_or_default();
+            let named = self.shared().parts.servers.resources_in(typed).await;
+            return Expanded::Message(prompt.marked(followed_by(text, named)));
         };
+        if let Some(offered) = self.shared().parts.servers.prompt(name, arguments).await {
+            return match offered {
+                Ok(said) => Expanded::Message(prompt.marked(followed_by(text.trim(), vec![said]))),
+                Err(why) => Expanded::Unknown { why },
+            };
+        }
         let skills = &self.shared().parts.skills;
         match skills.for_user(name) {
             Ok(skill) => {
                 let used = skills.used(&skill, arguments).await;
+                self.use_model_of(&skill);
                 let text = Block::text(text.trim());
                 let content = vec![text, Block::Text { text: used, meta: true }];
                 Expanded::Message(prompt.marked(Message::User { content }))
             }
             Err(why) => Expanded::Unknown { why },
+        }
+    }
+
+    /// The turn that a command begins uses the command's model, if it is known what it costs where that matters.
+    fn use_model_of(&self, skill: &Skill) {
+        let named = skill.model.as_deref().filter(|_| skill.is_command && skill.trusted);
+        let Some(name) = named.filter(|name| *name != "inherit") else { return };
+        let model = ostler_models::resolve_model(name);
+        if !self.shared().parts.has_budget || self.model_info(&model).price.is_some() {
+            self.shared().agent.set_turn_model(model);
         }
     }
 
@@ -130,15 +151,35 @@ impl Session {
     }
 }
 
+/// What a person typed, and what belongs to it.
+fn followed_by(text: &str, more: Vec<String>) -> Message {
+    if more.is_empty() {
+        return Message::user(text);
+    }
+    let more = more.into_iter().map(|text| Block::Text { text, meta: true });
+    Message::User { content: std::iter::once(Block::text(text)).chain(more).collect() }
+}
+
+fn words(output: &ToolOutput) -> String {
+    let text = |part: &ResultPart| match part {
+        ResultPart::Text { text } => Some(text.clone()),
+        ResultPart::Image(_) => None,
+    };
+    output.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
 /// The agent, as skills see it.
 pub(crate) struct AgentHost {
     agent: Weak<Agent>,
     commands: AtomicU64,
+    /// Where files are looked for.
+    cwd: PathBuf,
 }
 
 impl AgentHost {
-    pub(crate) fn new(agent: &Arc<Agent>) -> Arc<Self> {
-        Arc::new(AgentHost { agent: Arc::downgrade(agent), commands: AtomicU64::new(0) })
+    pub(crate) fn new(agent: &Arc<Agent>, cwd: &Path) -> Arc<Self> {
+        let (agent, commands) = (Arc::downgrade(agent), AtomicU64::new(0));
+        Arc::new(AgentHost { agent, commands, cwd: cwd.to_owned() })
     }
 }
 
@@ -151,17 +192,29 @@ impl Host for AgentHost {
             let id = CallId::new(format!("skill_command_{nth}"));
             let input = ostler_tools::command_input(&command, COMMAND_TIME);
             let output = own_call(&agent, id, COMMANDS, input).await?;
-            let text = |part: &ResultPart| match part {
-                ResultPart::Text { text } => Some(text.clone()),
-                ResultPart::Image(_) => None,
-            };
-            Ok(output.content.iter().filter_map(text).collect::<Vec<_>>().join("\n"))
+            Ok(words(&output))
+        })
+    }
+
+    fn read(&self, path: String) -> BoxFuture<'static, Result<Option<String>, String>> {
+        let agent = self.agent.upgrade();
+        let nth = self.commands.fetch_add(1, Ordering::Relaxed);
+        let is_there = self.cwd.join(&path).symlink_metadata().is_ok();
+        Box::pin(async move {
+            if !is_there {
+                return Ok(None);
+            }
+            let agent = agent.ok_or("the session is over")?;
+            let id = CallId::new(format!("command_file_{nth}"));
+            let input = agent.tools.current().known().facts(READING).call_with(&path);
+            let output = own_call(&agent, id, READING, input).await?;
+            Ok(Some(words(&output)))
         })
     }
 
     fn allow(&self, rules: &[String], skill: &Skill) {
         let tier = match skill.origin {
-            SkillOrigin::User => Tier::User,
+            SkillOrigin::User | SkillOrigin::Plugin => Tier::User,
             SkillOrigin::Project => Tier::Project,
             SkillOrigin::Shipped => Tier::BuiltIn,
         };

@@ -22,6 +22,12 @@ impl IdSource for SystemIds {
     }
 }
 
+/// 244 random bits as 64 letters and digits.
+pub fn secret() -> String {
+    let half = || uuid::Uuid::new_v4().simple().to_string();
+    half() + &half()
+}
+
 /// A number in 0..1 for spreading retries.
 pub fn jitter() -> f64 {
     let bytes = uuid::Uuid::new_v4().into_bytes();

@@ -8,6 +8,7 @@ use ostler_core::permission::Workspace;
 use ostler_exec::strip_terminal;
 use ostler_worktrees::{CommandFuture, TreeCommands, TreeRecord, Worktree, Worktrees};
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 /// Bytes of the output of a failed command that are reported: its end.
@@ -35,13 +36,27 @@ impl<'a> TreeRunner<'a> {
         record: &TreeRecord,
         command: &str,
     ) -> Result<Option<String>, Error> {
-        let access = self.trees.access(record).await?;
+        self.run_at(&record.path, record, command).await
+    }
+
+    /// The same in another checkout of the repository, which then is all that it can write. Name and ports are still those
+    /// of the tree.
+    ///
+    /// # Errors
+    /// If it could not be run in the sandbox.
+    pub(crate) async fn run_at(
+        &self,
+        path: &Path,
+        record: &TreeRecord,
+        command: &str,
+    ) -> Result<Option<String>, Error> {
+        let access = self.trees.access_of(path).await?;
         let mut options = self.session.sandbox.clone();
         options.enabled = true;
-        let policy = self.session.policy.covering_copy(&self.trees.repository().top, &record.path);
+        let policy = self.session.policy.covering_copy(&self.trees.repository().top, path);
         let place = Sandboxed {
             options,
-            workspace: self.workspace(record),
+            workspace: self.workspace(path),
             policy: &policy,
             environment: self.environment(record),
             access: Some(&access),
@@ -66,10 +81,10 @@ impl<'a> TreeRunner<'a> {
         Ok(Some(format!("{end}\n{said}").trim_end().to_owned()))
     }
 
-    fn workspace(&self, record: &TreeRecord) -> Workspace {
+    fn workspace(&self, path: &Path) -> Workspace {
         Workspace {
-            cwd: record.path.clone(),
-            roots: vec![record.path.clone()],
+            cwd: path.to_path_buf(),
+            roots: vec![path.to_path_buf()],
             home: self.host.options().user_home.clone(),
             ours: self.host.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
             isolated: true,

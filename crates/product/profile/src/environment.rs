@@ -4,7 +4,9 @@ use crate::ProfileError;
 use crate::numbers::{self, Number};
 use ostler::config::Values;
 use ostler::config::values::AUTO_COMPACT;
-use ostler::{Calendar, Credentials, Deadlines, Provider, ProxySettings, Thinking};
+use ostler::{
+    Calendar, Credentials, Deadlines, Provider, ProxySettings, Thinking, TranscriptPlaces,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use std::time::Duration;
 
 /// Where Linux keeps its time zones.
 const ZONES: &str = "/usr/share/zoneinfo";
+/// How many Ostlers serve each other over MCP, above this process.
+const MCP_DEPTH: &str = "OSTLER_MCP_DEPTH";
 
 #[derive(Clone)]
 pub struct Environment {
@@ -37,6 +41,10 @@ impl Environment {
         let value = self.all.get(&OsString::from(name)).and_then(|value| value.to_str());
         let value = value.map(str::trim).filter(|value| !value.is_empty());
         value.or_else(|| self.settings.get(name).map(String::as_str)).map(str::to_owned)
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.all.iter()
     }
 
     fn either(&self, names: [&str; 2]) -> Option<String> {
@@ -118,6 +126,19 @@ impl Environment {
         }
     }
 
+    /// Where other programs keep their sessions.
+    pub fn transcripts(&self) -> Result<TranscriptPlaces, ProfileError> {
+        let home = self.user_home().ok();
+        let own = |name: &str| self.text(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let below = |name: &str| home.as_ref().map(|home| home.join(name));
+        let data = own("XDG_DATA_HOME").or_else(|| below(".local/share"));
+        Ok(TranscriptPlaces {
+            claude: self.claude_home()?,
+            codex: own("CODEX_HOME").or_else(|| below(".codex")),
+            opencode: data.map(|data| data.join("opencode")),
+        })
+    }
+
     /// With what the user's settings say where the environment says nothing. Where those settings are found is not
     /// for them to say.
     #[must_use]
@@ -179,7 +200,8 @@ impl Environment {
 
     pub fn settings(&self, values: &Values) -> Result<ostler::Settings, ProfileError> {
         let mut settings = ostler::Settings::default();
-        if let Some(retries) = self.number(&numbers::MAX_RETRIES)? {
+        let retries = self.number(&numbers::MAX_RETRIES)?;
+        if let Some(retries) = retries.or(self.number(&numbers::CLAUDE_MAX_RETRIES)?) {
             settings.retries = retries;
             settings.retries_before_fallback = settings.retries_before_fallback.min(retries);
         }
@@ -247,6 +269,18 @@ impl Environment {
         Ok(Some(ostler::EmbeddingEndpoint { url, model, key }))
     }
 
+    /// Where the web is searched, if a person says so.
+    pub(crate) fn search_endpoint(&self) -> Result<Option<ostler::SearchEndpoint>, ProfileError> {
+        let Some(url) = self.text("OSTLER_SEARCH_URL") else { return Ok(None) };
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            return Err(ProfileError::Config(
+                "OSTLER_SEARCH_URL is not a complete URL such as https://host/search".into(),
+            ));
+        }
+        let key = self.text("OSTLER_SEARCH_KEY").map(ostler::ApiSecret::new);
+        Ok(Some(ostler::SearchEndpoint { url, key }))
+    }
+
     /// How the window is managed.
     fn context(&self, values: &Values) -> Result<ostler::ContextSettings, ProfileError> {
         let mut context = ostler::ContextSettings::default();
@@ -282,7 +316,10 @@ impl Environment {
         let mut all = self.all.clone();
         all.extend(settings.iter().map(|(name, value)| (name.into(), value.into())));
         let names: Vec<&str> = settings.iter().map(|(name, _)| name.as_str()).collect();
-        ostler::allowed_environment(all, &names)
+        let mut allowed = ostler::allowed_environment(all, &names);
+        // What a command starts may be one more server, and has to know how deep it is.
+        allowed.extend(self.text(MCP_DEPTH).map(|depth| (MCP_DEPTH.into(), depth.into())));
+        allowed
     }
 
     /// `N` or `N:BYTES`: stop at the N-th write of the log, after BYTES of it. For crash tests.

@@ -1,7 +1,9 @@
 //! What a person chose for one run, whichever surface it came through.
 
 use crate::ProfileError;
-use ostler::{ForkPoint, ForkSource, Mode, SessionChoice, SessionId};
+use ostler::{
+    Effort, ForkPoint, ForkSource, Mode, RequestExtras, SessionChoice, SessionId, Thinking,
+};
 use std::path::PathBuf;
 
 /// The default leaves everything to settings and environment.
@@ -27,8 +29,14 @@ pub struct Flags {
     pub tools: Option<Vec<String>>,
     /// Additional settings: a file or a JSON object.
     pub settings: Option<String>,
+    /// Directories of plugins for this run.
+    pub plugin_dirs: Vec<PathBuf>,
     /// Which settings files to load: any of `user,project,local`.
     pub setting_sources: Option<String>,
+    /// MCP servers: files or JSON objects.
+    pub mcp_config: Vec<String>,
+    /// Only those of `mcp_config`.
+    pub strict_mcp_config: bool,
     pub network: bool,
     pub accept_missing_layers: bool,
     pub no_sandbox: bool,
@@ -43,6 +51,13 @@ pub struct Flags {
     pub session_id: Option<String>,
     /// Pass the provider's own events on.
     pub raw_events: bool,
+    /// How hard the model tries.
+    pub effort: Option<Effort>,
+    pub thinking: Option<Thinking>,
+    /// Sent with every request as they are.
+    pub extras: RequestExtras,
+    /// The mode that asks nothing may be chosen while the session runs.
+    pub may_bypass: Option<bool>,
 }
 
 impl Flags {
@@ -56,10 +71,16 @@ impl Flags {
             Some(Err(why)) => return usage(&format!("--at {why}")),
             None => ForkPoint::End,
         };
-        let forked =
-            |id: Option<&String>| SessionChoice::Fork(ForkSource { session: id.cloned(), at });
+        let forked = |id: Option<&String>| {
+            let name = self.session_id.as_deref().filter(|id| ostler::is_uuid(id));
+            let name = name.map(SessionId::new);
+            SessionChoice::Fork(ForkSource { session: id.cloned(), at, name })
+        };
         match (&self.resume, self.continue_newest, self.fork, &self.session_id) {
             (Some(id), _, true, _) => Ok(forked(Some(id))),
+            (Some(_), _, false, Some(_)) => {
+                usage("--session-id with --resume needs --fork-session")
+            }
             (Some(id), ..) => Ok(SessionChoice::Resume(id.clone())),
             (None, true, true, _) => Ok(forked(None)),
             (None, true, ..) => Ok(SessionChoice::Continue),

@@ -5,6 +5,7 @@
 //! [`Profile::untrusted`], [`Access::Missing`]. Nothing here writes to a terminal or asks a question.
 
 mod boards;
+mod browser;
 mod environment;
 mod error;
 mod flags;
@@ -16,10 +17,15 @@ mod prices;
 mod profile;
 mod providers;
 mod sandbox;
+mod server_file;
+mod servers;
 
+pub use browser::Browser;
 pub use environment::Environment;
 pub use error::ProfileError;
 pub use flags::{Flags, split_list};
 pub use places::find as find_places;
 pub use profile::Profile;
 pub use providers::Access;
+pub use server_file::ServerFile;
+pub use servers::ProfileServers;

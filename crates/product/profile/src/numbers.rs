@@ -22,6 +22,7 @@ const TOKENS: u64 = 1_000_000_000;
 const LEAST_THINKING: u64 = 1024;
 
 pub const MAX_RETRIES: Number = number("OSTLER_MAX_RETRIES", 0, 100);
+pub const CLAUDE_MAX_RETRIES: Number = number("CLAUDE_CODE_MAX_RETRIES", 0, 100);
 pub const RETRY_WAIT: Number = number("OSTLER_RETRY_WAIT_MS", 0, HOUR);
 pub const STREAM_BACKOFF: Number = number("OSTLER_STREAM_BACKOFF_MS", 0, HOUR);
 pub const CONNECT_TIMEOUT: Number = number("OSTLER_CONNECT_TIMEOUT_MS", 1, HOUR);
@@ -46,8 +47,9 @@ pub const CLAUDE_WINDOW: Number = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW", 0, T
 pub const CLAUDE_PERCENT: Number =
     Number { fractions: true, ..number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 0, 100) };
 
-pub const ALL: [&Number; 20] = [
+pub const ALL: [&Number; 21] = [
     &MAX_RETRIES,
+    &CLAUDE_MAX_RETRIES,
     &RETRY_WAIT,
     &STREAM_BACKOFF,
     &CONNECT_TIMEOUT,

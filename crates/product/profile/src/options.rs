@@ -3,13 +3,13 @@
 
 use crate::{Profile, ProfileError, prices, providers};
 use ostler::config::values::{
-    BOARD_TOOLS, JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS, WORKTREE_CHECK, WORKTREE_SETUP,
-    WORKTREE_TEARDOWN,
+    BOARD_TOOLS, JOB_TIME_LIMIT, KEEP_JOBS, MAX_JOBS, SMALL_MODEL, WEB_PRIVATE_HOSTS, WEB_SEARCH,
+    WORKTREE_CHECK, WORKTREE_SETUP, WORKTREE_TEARDOWN,
 };
 use ostler::config::{self, SettingsPlaces};
 use ostler::{
     AgentDefinition, Budgets, Credentials, HostOptions, InstructionPlaces, JobOptions, Options,
-    SessionOptions, SkillFolders, TreeSettings,
+    SearchChoice, SessionOptions, SkillFolders, TreeSettings, WebOptions,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,13 +32,16 @@ impl Profile {
         session.policy = loaded.policy.clone();
         session.skills = self.skills();
         session.agents.clone_from(&loaded.agents);
+        session.mcp = self.mcp_options()?;
         session.team.teammates = team(&loaded.team);
         session.board.project = Some(places.project.clone());
         session.board.place = environment.session_board()?;
         session.board.tools = loaded.values.switch(&BOARD_TOOLS).unwrap_or(false);
         session.worktrees = self.worktrees();
+        session.web = self.web()?;
         providers::choose(&mut host, &mut session, self)?;
         session.log = flags.session()?;
+        session.transcripts = environment.transcripts()?;
         session.system_prompt.clone_from(&flags.system_prompt);
         session.append_system_prompt.clone_from(&flags.append_system_prompt);
         session.instructions = Some(instructions(places, loaded.trusted));
@@ -61,6 +64,10 @@ impl Profile {
         host.retry_wait = environment.retry_wait()?;
         session.settings = environment.settings(&loaded.values)?;
         session.settings.raw_events = flags.raw_events;
+        host.effort = flags.effort;
+        host.extras = flags.extras.clone();
+        session.settings.thinking = flags.thinking.unwrap_or(session.settings.thinking);
+        session.may_bypass = flags.may_bypass.unwrap_or(session.may_bypass);
         session.slow_call = environment.slow_call()?;
         (session.max_agents, session.max_agent_depth) = environment.agent_limits()?;
         session.jobs = self.jobs();
@@ -84,10 +91,36 @@ impl Profile {
         }
     }
 
+    /// What a person or a trusted project allows in the web.
+    fn web(&self) -> Result<WebOptions, ProfileError> {
+        let values = &self.loaded.values;
+        let hosts = values.text(&WEB_PRIVATE_HOSTS).unwrap_or_default();
+        let hosts = hosts.split(',').map(str::trim).filter(|host| !host.is_empty());
+        let endpoint = self.environment.search_endpoint()?;
+        let search = match (values.text(&WEB_SEARCH), endpoint) {
+            (Some("off"), _) => SearchChoice::Nobody,
+            (Some("provider"), _) => SearchChoice::Provider,
+            (None | Some("auto"), None) => SearchChoice::Auto,
+            (None | Some("auto"), Some(endpoint)) => SearchChoice::Endpoint(endpoint),
+            (Some(_), _) => {
+                let why = "webSearch must be \"auto\", \"provider\" or \"off\"";
+                return Err(ProfileError::Config(why.into()));
+            }
+        };
+        Ok(WebOptions {
+            private_hosts: hosts.map(str::to_owned).collect(),
+            small_model: values.text(&SMALL_MODEL).map(str::to_owned),
+            search,
+        })
+    }
+
     /// Where skills are found, and which of them were accepted.
     pub fn skills(&self) -> SkillFolders {
+        let mut folders = config::skill_folders(&self.places);
+        let of_plugins = self.loaded.plugins.iter().flat_map(|plugin| &plugin.skill_folders);
+        folders.extend(of_plugins.cloned());
         SkillFolders {
-            folders: config::skill_folders(&self.places),
+            folders,
             accepted: self.loaded.skills.clone(),
             project: Some(self.places.project.clone()),
         }

@@ -34,6 +34,7 @@ pub fn find(environment: &Environment, flags: &Flags) -> Result<SettingsPlaces, 
         managed: MANAGED.into(),
         settings_arg: flags.settings.clone(),
         sources,
+        plugin_dirs: flags.plugin_dirs.clone(),
         tools: ostler::known_tools(),
     })
 }

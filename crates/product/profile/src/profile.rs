@@ -64,6 +64,8 @@ impl Profile {
         let mut lines = self.loaded.notices.clone();
         lines.extend(self.fast_notice());
         lines.extend(warnings);
+        // What a flag asks for and cannot be used is an error later.
+        lines.extend(self.mcp_servers().map(|servers| servers.faults).unwrap_or_default());
         for line in self.loaded.policy.warnings() {
             if !lines.contains(&line) {
                 lines.push(line);

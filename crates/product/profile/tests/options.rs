@@ -44,7 +44,7 @@ impl Person {
 }
 
 fn fork(session: Option<&str>, at: ForkPoint) -> SessionChoice {
-    SessionChoice::Fork(ForkSource { session: session.map(str::to_owned), at })
+    SessionChoice::Fork(ForkSource { session: session.map(str::to_owned), at, name: None })
 }
 
 #[test]

@@ -42,16 +42,23 @@ pub(super) fn add(
     }
 }
 
-/// The addresses of teammates with this name, of sessions that run in this project on this machine.
+/// The addresses of the teams of sessions that run in this project on this machine: leads and teammates.
 ///
 /// # Errors
 /// If the sessions cannot be listed.
-pub fn live_addresses(home: &Path, project: &Path, name: &str) -> Result<Vec<String>, Error> {
-    let is_here = |session: &MachineAgent| {
+pub fn live_addresses(home: &Path, project: &Path) -> Result<Vec<String>, Error> {
+    let is_here = |session: &&MachineAgent| {
         session.workspace.as_ref().is_some_and(|place| place.starts_with(project))
     };
-    let is_meant = |agent: &MachineAgent| agent.team.as_ref().is_some_and(|it| it.name == name);
-    let sessions = machine_agents(home, false)?.sessions;
-    let with_it = sessions.iter().filter(|it| is_here(it) && it.agents.iter().any(is_meant));
-    Ok(with_it.map(|session| Addresses::of(&session.session).of_member(name)).collect())
+    let mut found = Vec::new();
+    for session in machine_agents(home, false)?.sessions.iter().filter(is_here) {
+        let addresses = Addresses::of(&session.session);
+        let team = session.agents.iter().filter_map(|agent| agent.team.as_ref());
+        let team: Vec<String> = team.map(|it| addresses.of_member(&it.name)).collect();
+        if !team.is_empty() {
+            found.push(addresses.lead());
+            found.extend(team);
+        }
+    }
+    Ok(found)
 }

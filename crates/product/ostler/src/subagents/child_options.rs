@@ -3,6 +3,7 @@
 use super::kinds;
 use crate::jobs::JobOptions;
 use crate::kit::known_tools;
+use crate::mcp::{McpChoice, McpOptions};
 use crate::session::SessionShared;
 use crate::session_options::{SessionChoice, SessionOptions};
 use crate::task_board::BoardOptions;
@@ -39,6 +40,11 @@ pub(super) fn of(
         deny: Vec::new(),
         tools: Some(tools(above, own, definition)),
         late_tools: false,
+        mcp: McpOptions {
+            servers: above.parts.servers.enabled(),
+            choice: McpChoice::of_agent(&own.mcp.choice, definition),
+            ..own.mcp.clone()
+        },
         team: TeamOptions::default(),
         board: BoardOptions { tools: false, ..own.board.clone() },
         max_turns,

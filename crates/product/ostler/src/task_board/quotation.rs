@@ -102,7 +102,7 @@ mod tests {
         let told = whole(&task);
         assert_eq!(told.matches("</board-task>").count(), 1, "{told}");
         assert!(told.contains("< system-reminder>") && told.contains("{id}"), "{told}");
-        let list = listing(&TaskList { tasks: vec![task], total: 3 });
+        let list = listing(&TaskList { tasks: vec![task], total: 3, damaged: Vec::new() });
         assert_eq!(list.matches("</board-tasks>").count(), 1, "{list}");
         assert!(list.contains("… and 2 more"), "{list}");
     }

@@ -286,6 +286,7 @@ impl Teamwork for Team {
         let (team, name) = (self.me.upgrade(), name.to_owned());
         Box::pin(async move {
             let Some(team) = team else { return closing() };
+            team.serve();
             match team.approve(&name, &sha256).await {
                 Ok(text) => ToolOutput::text(format!("{text}.")),
                 Err(why) => ToolOutput::error(format!("Nothing was approved: {why}.")),

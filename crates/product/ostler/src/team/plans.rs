@@ -12,11 +12,15 @@ use ostler_board::{Delivery, MailId, MailKind, MailQuery, NewMail, Outcome};
 use ostler_core::teammate::PlanView;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const PLAN: &str = "request-plan-";
 /// Digits of a hash that a person has to give.
 const LEAST_DIGITS: usize = 8;
 const REFUSED: &str = "Not approved.";
+/// How long a plan is waited for that is on its way, and how often somebody looks.
+const MOST_WAIT: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// The newest plan for a task.
 struct NewestPlan {
@@ -105,9 +109,26 @@ impl Team {
         Ok((request, Outcome::Replied { text }))
     }
 
+    /// After a restart the lead may know of a plan from its log before it has the mail again, which is what it answers.
+    async fn plan_is_at_hand(&self, name: &str) -> Result<(), String> {
+        let begin = Instant::now();
+        while self.open_plan(name).is_none() && begin.elapsed() < MOST_WAIT {
+            let (from, to) = (Some(self.address(name)), Some(self.addresses.lead()));
+            let query = MailQuery { from, to, ..MailQuery::default() };
+            let sent = self.desk.with(move |board| board.peek(&query)).await?;
+            let is_resuming = self.state().is_resuming;
+            if !is_resuming && !sent.iter().any(|mail| is_plan(&mail.id)) {
+                break;
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// In words, if there is no such plan.
     pub(super) async fn approve(&self, name: &str, sha256: &str) -> Result<String, String> {
+        self.plan_is_at_hand(name).await?;
         let (request, answer) = self.approval_of(name, sha256)?;
         self.desk.settle(request, answer).await?;
         Ok(format!("The plan of {name} is approved"))

@@ -1,5 +1,6 @@
 //! A session and its team.
 
+use super::addresses::LEAD;
 use super::{Team, mails};
 use crate::session::Session;
 use crate::task_board::BoardDesk;
@@ -54,6 +55,22 @@ impl Session {
     pub fn approve_plan(&self, name: &str, sha256: &str) -> Result<String, String> {
         let team = self.team().ok_or_else(|| "this session has no team".to_owned())?;
         team.approve_now(name, sha256)
+    }
+
+    /// Where the mail of a member of the team goes, `lead` included. None: nobody in the team is called so.
+    pub fn mail_address(&self, name: &str) -> Option<String> {
+        let team = self.team()?;
+        let is_member = team.members.iter().any(|member| member.name == name);
+        (is_member || name == LEAD).then(|| team.address(name))
+    }
+
+    /// From here on the teammates of a resumed session go on with what they had to do, as they do when somebody drives
+    /// the session. A session without a conversation has left nothing; and where the last turn is unfinished, a report must
+    /// not begin another one, so they wait for the person, too. Needs a runtime.
+    pub fn resume_team(&self) {
+        if self.overview().is_some() && !self.can_resume_turn() {
+            self.serve_team();
+        }
     }
 
     /// Uses the board of the session, which is that of its project unless its options say otherwise. It blocks.

@@ -53,6 +53,10 @@ pub(crate) fn keeping(
     policy: &Live<Policy>,
     confinement: &Arc<Confinement>,
 ) -> Keeping {
+    // Its branch is the way back.
+    if options.tree.is_some() {
+        return Keeping::Disposable;
+    }
     let (Some(home), true) = (home, options.undo) else { return Keeping::Off };
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };

@@ -1,7 +1,7 @@
 //! The board as workers use it: without blocking the others.
 
 use crate::error::Error;
-use ostler_board::{BoardError, Claimed, SharedBoard, Task, TaskAction};
+use ostler_board::{BoardError, Claimed, SharedBoard, Task, TaskAction, TaskId};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -37,6 +37,26 @@ impl BoardDesk {
             Ok(Some((claimed, task)))
         };
         with(&self.board, claim).await
+    }
+
+    /// Which attempt of each of these tasks is done. One that cannot be read any more is left out.
+    pub(super) async fn done_attempts(
+        &self,
+        tasks: &[TaskId],
+    ) -> Result<Vec<(TaskId, u32)>, BoardError> {
+        let tasks = tasks.to_vec();
+        let look = move |board: &mut dyn SharedBoard| {
+            let mut found = Vec::new();
+            for id in tasks {
+                match board.show(id.as_str()) {
+                    Ok(task) => found.push((id, task.attempt)),
+                    Err(BoardError::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(found)
+        };
+        with(&self.board, look).await
     }
 
     pub(super) async fn act(&self, id: &str, action: TaskAction) -> Result<(), BoardError> {

@@ -58,7 +58,7 @@ pub struct WorkerOptions {
     pub lease: Duration,
     /// End when there is nothing to claim.
     pub once: bool,
-    /// Decides whether a task is done: a shell command, run in the worktree.
+    /// Decides whether a task is done: a shell command, run in a clean checkout of the commit.
     pub check: Option<String>,
     /// The remote to which the branch of each task is pushed, and from which its base is fetched.
     pub push: Option<String>,

@@ -5,7 +5,7 @@ use super::assignment;
 use super::board_desk::BoardDesk;
 use super::events::{TaskRef, WorkBranch, WorkerEvent};
 use super::task_session::{SessionEnd, TaskSession};
-use super::task_tree::TaskTree;
+use super::task_tree::{TaskTree, TreeStart};
 use crate::error::Error;
 use crate::host::Host;
 use crate::tree_commands::TreeRunner;
@@ -100,7 +100,7 @@ impl Workshop {
         TreeRunner::new(&self.host, &self.trees, &self.options.session)
     }
 
-    fn say(&self, event: WorkerEvent) {
+    pub(super) fn say(&self, event: WorkerEvent) {
         (self.tell)(&event);
     }
 
@@ -123,8 +123,9 @@ impl Workshop {
         task: &Task,
         halt: &CancellationToken,
     ) -> (Verdict, Option<WorkBranch>) {
-        let tree = match TaskTree::make(self, about).await {
-            Ok(tree) => tree,
+        let tree = match TaskTree::make(self, about, task).await {
+            Ok(TreeStart::Ready(tree)) => *tree,
+            Ok(TreeStart::Conflict(why)) => return (Verdict::Failed(why), None),
             Err(error) => return (setback(&error), None),
         };
         if halt.is_cancelled() {
@@ -147,11 +148,13 @@ impl Workshop {
             }
         };
         let verdict = match (verdict, &self.options.check) {
-            (Verdict::Done { text, cost }, Some(check)) => match tree.check(self, check).await {
-                Ok(None) => Verdict::Done { text, cost },
-                Ok(Some(report)) => Verdict::Failed(format!("the check failed: {report}")),
-                Err(error) => setback(&error),
-            },
+            (Verdict::Done { text, cost }, Some(check)) => {
+                match tree.check(self, check, work.as_ref()).await {
+                    Ok(None) => Verdict::Done { text, cost },
+                    Ok(Some(report)) => Verdict::Failed(format!("the check failed: {report}")),
+                    Err(error) => setback(&error),
+                }
+            }
             (verdict, _) => verdict,
         };
         let verdict = self.pushed(&tree, verdict, work.as_ref()).await;

@@ -1,16 +1,26 @@
 //! The worktree of one attempt at a task.
 
-use super::events::{TaskRef, WorkBranch};
+use super::events::{TaskRef, WorkBranch, WorkerEvent};
 use super::task_run::Workshop;
 use crate::error::Error;
 use crate::session_tree::SessionTree;
 use crate::system::now_ms;
 use ostler_board::Task;
 use ostler_worktrees::{
-    Author, BRANCH_PREFIX, NewTree, Owner, OwnerKind, TreeEntry, TreeState, TreeWarning, Worktree,
-    Worktrees,
+    Author, BRANCH_PREFIX, NewTree, ObjectId, Owner, OwnerKind, Start, TreeEntry, TreeState,
+    TreeWarning, Worktree, Worktrees,
 };
 use std::path::Path;
+
+/// Files in conflict that are named.
+const MOST_FILES: usize = 10;
+
+/// What came of making a tree.
+pub(super) enum TreeStart {
+    Ready(Box<TaskTree>),
+    /// What the task depends on cannot be put together. The task is not to blame, but it cannot be begun.
+    Conflict(String),
+}
 
 pub(super) struct TaskTree {
     tree: Worktree,
@@ -20,20 +30,37 @@ pub(super) struct TaskTree {
 
 impl TaskTree {
     /// The name says which attempt it is, so no two machines choose the same.
-    pub(super) async fn make(shop: &Workshop, about: &TaskRef) -> Result<Self, Error> {
+    pub(super) async fn make(
+        shop: &Workshop,
+        about: &TaskRef,
+        task: &Task,
+    ) -> Result<TreeStart, Error> {
         let owner = owner(about);
         let mut earlier = earlier(&shop.trees, about, &owner).await?;
+        let needed = shop.desk.done_attempts(&task.depends_on).await?;
+        let needed: Vec<String> =
+            needed.iter().map(|(task, attempt)| format!("{task}-{attempt}")).collect();
+        let own = format!("{}-", about.task);
         let fetched = match &shop.options.push {
-            Some(remote) => Some(shop.trees.fetch(remote, &format!("{}-", about.task)).await?),
+            Some(remote) => {
+                let prefixes = [std::slice::from_ref(&own), &needed].concat();
+                Some(shop.trees.fetch(remote, &prefixes).await?)
+            }
             None => None,
         };
         let base = fetched.as_ref().and_then(|fetched| fetched.base.clone());
-        for branch in fetched.map(|fetched| fetched.branches).unwrap_or_default() {
+        let mut remote = fetched.map(|fetched| fetched.branches).unwrap_or_default();
+        let is_own = |branch: &mut String| branch.contains(&format!("/{BRANCH_PREFIX}{own}"));
+        for branch in remote.extract_if(.., is_own) {
             let is_known = |known: &String| branch.ends_with(known.as_str());
             if !earlier.iter().any(is_known) {
                 earlier.push(branch);
             }
         }
+        let base = match start(shop, base, &needed, remote).await? {
+            Ok(base) => base,
+            Err(conflict) => return Ok(TreeStart::Conflict(conflict)),
+        };
         let name = format!("{}-{} {}", about.task, about.attempt, about.title);
         let runner = shop.runner();
         let new = NewTree {
@@ -47,7 +74,7 @@ impl TaskTree {
             Some(commit) => shop.trees.create_at(new, commit).await?,
             None => shop.trees.create(new).await?,
         };
-        Ok(TaskTree { tree, earlier })
+        Ok(TreeStart::Ready(Box::new(TaskTree { tree, earlier })))
     }
 
     pub(super) fn branch(&self) -> &str {
@@ -73,17 +100,45 @@ impl TaskTree {
             task.title, about.task, about.attempt, about.worker
         );
         let committed = shop.trees.commit(&self.tree, &message, &Author::default()).await?;
+        for path in &committed.left_out {
+            let what = "is a repository or no regular file, and was not committed";
+            shop.say(WorkerEvent::Notice { text: format!("{about}: {} {what}", path.display()) });
+        }
         let commit = committed.commit.map(|commit| commit.to_string());
         Ok(WorkBranch { branch: self.branch().to_owned(), commit })
     }
 
-    /// What a failing check printed last; none if it succeeds.
+    /// What a failing check printed last; none if it succeeds. It sees what was committed, and nothing else that the agent
+    /// left in its worktree: in a checkout of its own, which is prepared like every new worktree.
     pub(super) async fn check(
         &self,
         shop: &Workshop,
         command: &str,
+        work: Option<&WorkBranch>,
     ) -> Result<Option<String>, Error> {
-        shop.runner().run(self.tree.record(), command).await
+        let settings = &shop.options.session.worktrees;
+        let commit = work.and_then(|work| work.commit.as_deref());
+        let include = settings.include.as_deref();
+        let clean = shop.trees.check_out(self.branch(), commit, include).await?;
+        let (runner, record, path) = (shop.runner(), self.tree.record(), clean.path());
+        let run = async |command: &str| runner.run_at(path, record, command).await;
+        let prepared = match &settings.setup {
+            Some(setup) => run(setup).await,
+            None => Ok(None),
+        };
+        let result = match prepared {
+            Ok(None) => run(command).await,
+            Ok(Some(report)) => Ok(Some(format!("the setup command fails: {report}"))),
+            Err(error) => Err(error),
+        };
+        if let Some(teardown) = &settings.teardown
+            && let Some(report) = run(teardown).await?
+        {
+            let text = format!("the teardown command failed after the check: {report}");
+            shop.say(WorkerEvent::Notice { text });
+        }
+        clean.remove(&shop.trees).await?;
+        result
     }
 
     pub(super) async fn push(&self, shop: &Workshop, remote: &str) -> Result<(), Error> {
@@ -94,6 +149,45 @@ impl TaskTree {
     pub(super) async fn leave(self, shop: &Workshop) -> Result<Vec<TreeWarning>, Error> {
         Ok(shop.trees.leave(self.tree, Some(&shop.runner())).await?)
     }
+}
+
+/// The commit to begin with: what the task depends on is part of it, merged or not. None: what is checked out. `remote`:
+/// branches of other machines.
+async fn start(
+    shop: &Workshop,
+    base: Option<ObjectId>,
+    needed: &[String],
+    remote: Vec<String>,
+) -> Result<Result<Option<ObjectId>, String>, Error> {
+    let mut branches = Vec::new();
+    for name in needed {
+        let local = shop.trees.branches_named(name).await?;
+        let is_it = |branch: &&String| {
+            let whole = format!("/{BRANCH_PREFIX}{name}");
+            let rest = branch.split_once(&whole).map(|(_, rest)| rest);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        match local.is_empty() {
+            true => branches.extend(remote.iter().filter(is_it).cloned()),
+            false => branches.extend(local),
+        }
+    }
+    if branches.is_empty() {
+        return Ok(Ok(base));
+    }
+    Ok(match shop.trees.start_with(base, &branches, &Author::default()).await? {
+        Start::At(commit) => Ok(Some(commit)),
+        Start::Conflict { branch, files } => {
+            let files: Vec<String> =
+                files.iter().take(MOST_FILES).map(|file| file.display().to_string()).collect();
+            Err(format!(
+                "it was not begun, because what it depends on cannot be put together: {branch} conflicts in {}. Merge \
+                 the branches ({}), and retry the task",
+                files.join(", "),
+                branches.join(", ")
+            ))
+        }
+    })
 }
 
 fn owner(about: &TaskRef) -> Owner {

@@ -140,6 +140,7 @@ pub async fn what_one_left_in_the_project_is_looked_at() {
         options.session.log = ostler::SessionChoice::Resume(id);
     });
     let session = open(resumed);
+    becomes("its end has arrived", || !session.queued().is_empty()).await;
     finished(session.ask("next").unwrap()).await;
     assert!(world.told(2).contains("has been made inert"), "{}", world.told(2));
 }

@@ -17,6 +17,7 @@ mod late_tools;
 mod mixed_undo;
 mod opening;
 mod own_tool;
+mod person_requests;
 mod recorded;
 mod replay;
 mod reuse;
@@ -124,6 +125,9 @@ fn all() -> impl IntoIterator<Item = Named> {
             only_chosen_tools_are_offered
             questions_are_answered_by_whoever_attends
             a_hook_of_ones_own;
+        person_requests:
+            nobody_attached_is_nobody_asked
+            a_person_who_is_silent_has_not_agreed;
         own_tool:
             rules_judge_a_tool_of_ones_own
             a_tool_of_ones_own_is_explained

@@ -95,7 +95,7 @@ pub async fn only_chosen_tools_are_offered() {
     };
     assert_eq!(
         offered(|_| {}).await,
-        "Agent Bash Edit Glob Grep Read Recall Revert SendMessage Skill Sleep TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite Write"
+        "Agent Bash Edit Glob Grep NotebookEdit Read Recall Revert SendMessage Skill Sleep TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite WebFetch Write"
     );
     assert_eq!(
         offered(|o| o.session.tools = Some(vec!["Read".into(), "Bash".into()])).await,
@@ -104,7 +104,7 @@ pub async fn only_chosen_tools_are_offered() {
     assert_eq!(offered(|o| o.session.tools = Some(Vec::new())).await, "");
     assert_eq!(
         offered(|o| o.session.deny = vec!["Bash".into(), "Write".into()]).await,
-        "Agent Edit Glob Grep Read Recall Revert SendMessage Skill Sleep TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite"
+        "Agent Edit Glob Grep NotebookEdit Read Recall Revert SendMessage Skill Sleep TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite WebFetch"
     );
     world.assert_never_rejected();
 }

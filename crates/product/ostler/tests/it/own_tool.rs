@@ -103,10 +103,18 @@ pub async fn every_tool_that_ships_is_explained() {
     let world = World::new(Script::new());
     for name in ostler::known_tools().names() {
         let input = match name {
-            // The only ones that take more than a text.
+            // These take more than a text.
             "TodoWrite" => json!({"todos": []}),
             "Skill" => json!({"skill": "debugging"}),
             "Sleep" => json!({"seconds": 1}),
+            "WebFetch" => json!({"url": "https://example.com/"}),
+            "NotebookEdit" => {
+                json!({"notebook_path": "a.ipynb", "cell_id": "c", "new_source": "1"})
+            }
+            "AskUserQuestion" => json!({"questions": [{
+                "question": "Which?", "header": "Which", "multiSelect": false,
+                "options": [{"label": "a", "description": "a"}, {"label": "b", "description": "b"}],
+            }]}),
             _ => ostler::tool_facts(name).call_with("a"),
         };
         let options = with(options(&world), |o| o.host.home = Some(world.root().join("home")));

@@ -244,6 +244,7 @@ fn rare_notices() -> Vec<Notice> {
         Notice::SessionLog { text: text("entry 12 is incomplete: cut off") },
         Notice::Undo { text: text("the disk is full") },
         Notice::Directory { text: text("/world/more is not there any more") },
+        Notice::Mcp { server: text("search"), text: text("the server cannot be reached") },
     ]
 }
 

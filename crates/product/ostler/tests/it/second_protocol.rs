@@ -231,6 +231,7 @@ pub async fn nothing_is_rendered_twice() {
         effort: None,
         fast: false,
         cache: ostler_models::CacheSetting::Off,
+        extras: Default::default(),
     };
     let mut sessions: Vec<Request> = (0..SESSIONS).map(|_| go("m")).collect();
     let ask = |protocol: &dyn Protocol, request: &Request| {

@@ -64,7 +64,9 @@ impl CaseProcess {
             Part::JobKills { work, write, torn } => {
                 job_kills::inside(init, self, work, (write, torn))
             }
-            Part::TeamKills { write, torn, .. } => team_kills::inside(init, self, write, torn),
+            Part::TeamKills { work, write, torn } => {
+                team_kills::inside(init, self, work, (write, torn));
+            }
             Part::KeptJobs { beside } => kept_jobs::inside(init, self, beside),
             Part::LogKills { write, torn } => log_kills::inside(init, self, write, torn),
         }

@@ -18,6 +18,11 @@ const WAITING: &str = "I wait.";
 /// What the teammate leaves: one line for each time.
 const WORK: &str = "echo done >> done.txt";
 
+const PLAN: &str = "I will count.";
+/// What a teammate is told once its plan is approved, and the lead with a plan.
+const CARRY_OUT: &str = "Carry out the plan";
+const HASH: &str = "Its sha256 is ";
+
 /// What the teammate does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TeamWork {
@@ -27,13 +32,17 @@ pub enum TeamWork {
     Request,
     /// It runs a command, and the lead sends it a message meanwhile.
     Message,
+    /// It runs a command after the lead has approved its plan.
+    Plan,
 }
 
 impl TeamWork {
     fn call(self) -> Reply {
         let question = json!({ "to": "explorer", "message": "beta: how many?", "request": true });
         match self {
-            TeamWork::Command | TeamWork::Message => calls([("Bash", json!({ "command": WORK }))]),
+            TeamWork::Command | TeamWork::Message | TeamWork::Plan => {
+                calls([("Bash", json!({ "command": WORK }))])
+            }
             TeamWork::Request => calls([("SendMessage", question)]),
         }
     }
@@ -43,6 +52,9 @@ impl TeamWork {
 fn next(request: &Recorded, work: TeamWork) -> Reply {
     let messages = request.json()["messages"].to_string();
     let first = request.messages()[0].to_string();
+    if work == TeamWork::Plan && first.contains("alpha") && !messages.contains(CARRY_OUT) {
+        return text(PLAN);
+    }
     if first.contains("alpha") {
         let waits = work == TeamWork::Request && !messages.contains("has ended with this");
         return match messages.contains("tool_result") {
@@ -53,6 +65,13 @@ fn next(request: &Recorded, work: TeamWork) -> Reply {
     }
     if first.contains("beta") {
         return text("seven");
+    }
+    // A call that was cut short may have approved it or not: whoever asks again learns which.
+    let told = messages.rsplit_once(HASH).map(|(_, rest)| rest.get(..64).unwrap_or_default());
+    let is_settled = ["The plan of writer is approved", "has sent no plan"];
+    if let Some(hash) = told.filter(|_| !is_settled.iter().any(|words| messages.contains(words))) {
+        let input = json!({ "to": "writer", "task": "fine", "approve": hash });
+        return calls([("Delegate", input)]);
     }
     let note = json!({ "to": "writer", "message": "gamma: use the new names" });
     if work == TeamWork::Message && messages.contains("Delegated to") && !messages.contains("gamma")
@@ -65,11 +84,12 @@ fn next(request: &Recorded, work: TeamWork) -> Reply {
     }
 }
 
-fn leading(told: &CaseProcess) -> Options {
+fn leading(told: &CaseProcess, work: TeamWork) -> Options {
     let mut options = told.options();
     options.session.jobs.start_turns = true;
     let named = |name: &str| AgentDefinition { name: name.into(), ..AgentDefinition::default() };
-    let teammates = vec![named("writer"), named("explorer")];
+    let mut teammates = vec![named("writer"), named("explorer")];
+    teammates[0].plan_required = work == TeamWork::Plan;
     options.session.team = TeamOptions { teammates, ..TeamOptions::default() };
     options
 }
@@ -86,8 +106,13 @@ fn started(
 }
 
 /// The process that dies.
-pub fn inside(init: &Init, told: &CaseProcess, write: u64, torn: Option<usize>) {
-    let mut options = leading(told);
+pub fn inside(
+    init: &Init,
+    told: &CaseProcess,
+    work: TeamWork,
+    (write, torn): (u64, Option<usize>),
+) {
+    let mut options = leading(told, work);
     options.host.fault = Some(Fault { after_writes: write, torn });
     ostler::block_on(async {
         let host = Host::open(init, options.host).unwrap();
@@ -117,6 +142,11 @@ pub fn died_at_any_write_of_a_message(_: usize) {
     die_at_any_write(TeamWork::Message);
 }
 
+/// An approval is made once, and what it allows is done once.
+pub fn died_at_any_write_of_a_plan(_: usize) {
+    die_at_any_write(TeamWork::Plan);
+}
+
 fn die_at_any_write(work: TeamWork) {
     let (mut tried, mut tasks, mut open) = (0, 0, 0);
     for write in 1.. {
@@ -129,7 +159,7 @@ fn die_at_any_write(work: TeamWork) {
             has_ended &= !has_died;
             let before = mail(&inside);
             open += usize::from(before.iter().any(|mail| !mail.status.is_settled()));
-            tasks += resumed(&server, &inside);
+            tasks += resumed(&server, &inside, work);
             tried += 1;
         }
         if has_ended {
@@ -155,12 +185,12 @@ fn mail(inside: &CaseProcess) -> Vec<Mail> {
 }
 
 /// Goes on in this process. Gives the number of tasks.
-fn resumed(server: &ModelServer, inside: &CaseProcess) -> usize {
+fn resumed(server: &ModelServer, inside: &CaseProcess, work: TeamWork) -> usize {
     if !facts(inside).iter().any(|fact| fact["fact"] == "prompt") {
         assert_eq!(mail(inside), [], "nobody has said anything");
         return 0;
     }
-    ostler::block_on(go_on(inside)).unwrap();
+    ostler::block_on(go_on(inside, work)).unwrap();
     let (mail, lead) = (mail(inside), facts(inside));
     let (notes, mail): (Vec<Mail>, Vec<Mail>) =
         mail.into_iter().partition(|mail| mail.kind() == MailKind::Note);
@@ -199,6 +229,11 @@ fn resumed(server: &ModelServer, inside: &CaseProcess) -> usize {
     }
     let done = std::fs::read_to_string(inside.project().join("done.txt")).unwrap_or_default();
     assert!(done.lines().count() <= tasks.len(), "{done}");
+    if work == TeamWork::Plan {
+        let is_approval = |mail: &&Mail| mail.text.ends_with("is approved.");
+        let approvals = mail.iter().filter(is_approval).count();
+        assert_eq!(approvals, tasks.len(), "approved once, and nothing is done before: {mail:?}");
+    }
     assert_eq!(server.rejected(), Vec::<String>::new());
     tasks.len()
 }
@@ -213,8 +248,8 @@ fn admits(fact: &Value, item: &str) -> bool {
 }
 
 /// Whatever was left, and a last prompt.
-async fn go_on(inside: &CaseProcess) {
-    let mut options = leading(inside);
+async fn go_on(inside: &CaseProcess, work: TeamWork) {
+    let mut options = leading(inside, work);
     let id = log_file(&inside.root).unwrap();
     let id = id.file_stem().unwrap().to_string_lossy().into_owned();
     options.session.log = SessionChoice::Resume(id);
@@ -232,6 +267,10 @@ async fn go_on(inside: &CaseProcess) {
         read(session.resume_turn().unwrap().until_quiet(PATIENCE)).await;
     }
     read(session.ask("the last").unwrap().until_quiet(PATIENCE)).await;
+    // A report that arrived in the moment in which the driver ended starts the next turn.
+    if session.has_report() {
+        read(session.run_reports().unwrap().until_quiet(PATIENCE)).await;
+    }
     assert!(session.queued().is_empty(), "{:?}", session.queued());
     session.close("other").await;
     host.close().await;

@@ -1,0 +1,158 @@
+//! Many tools: the model is told their names and looks for the rest.
+
+use crate::ground::{listed, results, scripted, turn, with_servers};
+use crate::support::{World, open, runs, with, with_log};
+use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport, Tunnel, TunnelError};
+use ostler::{BoxFuture, SessionChoice, USE_TOOL};
+use ostler_model_server::{Recorded, Script, text};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Fifty tools, each with a description and a schema of ordinary size.
+struct Fifty(AtomicUsize);
+
+impl Tunnel for Fifty {
+    fn exchange(&self, message: Value) -> BoxFuture<'static, Result<Option<Value>, TunnelError>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            let Some(id) = message.get("id").cloned() else { return Ok(None) };
+            let result = match message["method"].as_str().unwrap_or_default() {
+                "initialize" => json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "fifty", "version": "1"},
+                }),
+                "tools/list" => json!({"tools": (0..50).map(tool).collect::<Vec<_>>()}),
+                "tools/call" => {
+                    let name = message["params"]["name"].as_str().unwrap_or_default();
+                    json!({"content": [{"type": "text", "text": format!("called {name}")}]})
+                }
+                _ => {
+                    let error = json!({"code": -32601, "message": "Method not found"});
+                    return Ok(Some(json!({"jsonrpc": "2.0", "id": id, "error": error})));
+                }
+            };
+            Ok(Some(json!({"jsonrpc": "2.0", "id": id, "result": result})))
+        })
+    }
+}
+
+fn tool(n: usize) -> Value {
+    let field = |what: &str| json!({"type": "string", "description": format!("The {what} that the tool works on, as it is written elsewhere")});
+    json!({
+        "name": format!("manage_widget_{n}"),
+        "description": format!("Manages widget number {n}: finds it, changes its colour and size, and reports what it did in a few words."),
+        "inputSchema": {
+            "type": "object", "required": ["widget"],
+            "properties": {"widget": field("widget"), "colour": field("colour"), "size": field("size"), "owner": field("owner")},
+        },
+    })
+}
+
+fn twenty() -> (Vec<ServerConfig>, Vec<Arc<Fifty>>) {
+    let tunnels: Vec<Arc<Fifty>> = (0..20).map(|_| Arc::new(Fifty(AtomicUsize::new(0)))).collect();
+    let config = |(n, tunnel): (usize, &Arc<Fifty>)| {
+        let transport = ServerTransport::Tunnel(tunnel.clone());
+        ServerConfig::new(format!("server{n:02}"), transport, ServerScope::Session)
+    };
+    (tunnels.iter().enumerate().map(config).collect(), tunnels)
+}
+
+/// Tokens of tools and messages, as an estimate counts them.
+fn tokens(request: &Recorded) -> usize {
+    let body = request.json();
+    (body["tools"].to_string().len() + body["messages"].to_string().len()) / 4
+}
+
+pub async fn a_thousand_tools_cost_little_and_start_nothing() {
+    let world =
+        World::new(Script::new().answer(text("Hi.")).answer(text("Hello.")).answer(text("Hello.")));
+    let session = open(world.on_disk());
+    turn(&session, "hello").await;
+    session.close("other").await;
+    let (configs, tunnels) = twenty();
+    let session = open(with_servers(world.on_disk(), configs.clone()));
+    turn(&session, "hello").await;
+    let asked: usize = tunnels.iter().map(|tunnel| tunnel.0.load(Ordering::SeqCst)).sum();
+    assert!(asked > 0, "unknown servers are asked once");
+    // The second time everything is known.
+    let host = crate::support::host(&world.on_disk());
+    let again = host.session(with_servers(world.on_disk(), configs).session).unwrap();
+    turn(&again, "hello").await;
+    let now: usize = tunnels.iter().map(|tunnel| tunnel.0.load(Ordering::SeqCst)).sum();
+    assert_eq!(now, asked, "no server was reached");
+    let requests = world.server.requests();
+    let cost = tokens(&requests[2]) - tokens(&requests[0]);
+    println!("20 servers with 50 tools each: {cost} tokens more in the first request");
+    assert!(cost < 3_000, "{cost}");
+    let told = world.told(2);
+    assert!(
+        told.contains("<tools-deferred>") && told.contains("- server19: manage_widget_0"),
+        "{told}"
+    );
+    assert!(listed(&requests[2]).iter().all(|name| !name.starts_with("mcp__")));
+    session.close("other").await;
+    again.close("other").await;
+}
+
+pub async fn a_deferred_tool_is_found_called_and_kept() {
+    let name = "mcp__server07__manage_widget_33";
+    let search = text("I look.").call("ToolSearch", json!({"query": name}));
+    let call = || text("I call.").call(USE_TOOL, json!({"name": name, "input": {"widget": "w"}}));
+    let script = Script::new().answer(search).answer(call()).answer(text("Done."));
+    let direct = text("Directly.").call("mcp__server03__manage_widget_1", json!({"widget": "v"}));
+    let world = World::new(
+        script.answer(direct).answer(text("Done.")).answer(call()).answer(text("Done.")),
+    );
+    let (configs, _) = twenty();
+    let session = open(with_servers(world.on_disk(), configs.clone()));
+    turn(&session, "find it").await;
+    let told = world.told(1);
+    assert!(told.contains(name) && told.contains("input_schema"), "{told}");
+    assert!(results(&world).contains("called manage_widget_33"), "{}", results(&world));
+    assert_eq!(
+        world.told(2).matches("input_schema").count(),
+        told.matches("input_schema").count(),
+        "said once"
+    );
+    turn(&session, "one that was not searched for").await;
+    assert!(results(&world).contains("called manage_widget_1"), "{}", results(&world));
+    session.close("other").await;
+    drop(session);
+
+    let options = with_log(with_servers(world.on_disk(), configs), SessionChoice::Continue);
+    let session = open(with(options, |_| ()));
+    turn(&session, "again after a restart").await;
+    assert!(results(&world).contains("called manage_widget_33"), "{}", results(&world));
+    let requests = world.server.requests();
+    assert_eq!(listed(&requests[0]), listed(requests.last().unwrap()), "the list stays as it was");
+    session.close("other").await;
+}
+
+pub async fn dead_servers_cost_nothing_at_the_start() {
+    let world = World::new(Script::new().answer(text("Hi.")).answer(text("Hi.")));
+    let mut marks = Vec::new();
+    let mut configs = Vec::new();
+    for n in 0..20 {
+        let (mut config, mark) = scripted(&format!("dead{n}"), &["silent"]);
+        if let ServerTransport::Stdio { command, .. } = &mut config.transport {
+            *command = "no-such-program".into();
+        }
+        configs.push(config);
+        marks.push(mark);
+    }
+    let begin = Instant::now();
+    let session = open(world.on_disk());
+    turn(&session, "hello").await;
+    let without = begin.elapsed();
+    session.close("other").await;
+    let begin = Instant::now();
+    let session = open(with_servers(world.on_disk(), configs));
+    turn(&session, "hello").await;
+    let with = begin.elapsed();
+    println!("first turn without servers: {without:?}, with 20 dead ones: {with:?}");
+    assert!(session.mcp_status().iter().all(|it| it.status.name() == "failed"));
+    assert!(marks.iter().all(|mark| !runs(mark)));
+    session.close("other").await;
+}
