@@ -189,7 +189,7 @@ fn is_error(terminal: Terminal) -> bool {
     !matches!(terminal, Terminal::Completed | Terminal::ToolDeferred | Terminal::HookStopped)
 }
 
-fn stop_name(stop: &StopReason) -> String {
+pub(crate) fn stop_name(stop: &StopReason) -> String {
     match stop {
         StopReason::EndTurn => "end_turn".into(),
         StopReason::ToolUse => "tool_use".into(),

@@ -25,10 +25,10 @@ pub struct StreamJson {
 /// What the frames of an open answer repeat.
 #[derive(Default)]
 pub(crate) struct Answering {
-    id: String,
-    request_id: Option<String>,
-    model: String,
-    usage: Usage,
+    pub(crate) id: String,
+    pub(crate) request_id: Option<String>,
+    pub(crate) model: String,
+    pub(crate) usage: Usage,
 }
 
 impl Answering {

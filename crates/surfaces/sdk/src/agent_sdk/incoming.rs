@@ -1,0 +1,193 @@
+//! What a program that drives Ostler writes to its standard input, one JSON object a line.
+
+use ostler::{Block, Image, Message};
+use serde_json::{Map, Value};
+
+/// Blocks of a message.
+const MOST_BLOCKS: usize = 10_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    User(UserLine),
+    /// It wants something from us.
+    Request {
+        id: String,
+        body: Value,
+    },
+    /// It answers something that we asked.
+    Response {
+        id: String,
+        answer: Result<Value, String>,
+    },
+    /// It does not want the answer to its request any more.
+    Cancel {
+        id: String,
+    },
+    /// A kind of line that this version has no use for.
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserLine {
+    pub message: Message,
+    /// As it came, for readers of the transcript.
+    pub content: Value,
+    pub uuid: Option<String>,
+    /// False: it is only added to the conversation.
+    pub should_query: bool,
+    /// The text goes to the model as it is, also if it begins with a slash.
+    pub verbatim: bool,
+}
+
+impl UserLine {
+    /// What it says, where it is nothing but a text.
+    pub fn only_text(&self) -> Option<&str> {
+        match self.message.blocks() {
+            [Block::Text { text, .. }] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// # Errors
+/// In words, if the line cannot be understood.
+pub fn read_line(line: &str) -> Result<Incoming, String> {
+    let value: Value =
+        serde_json::from_str(line).map_err(|error| format!("it is not JSON ({error})"))?;
+    let Value::Object(mut fields) = value else {
+        return Err("it is not a JSON object".into());
+    };
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match kind.as_str() {
+        "user" => user(&fields).map(Incoming::User),
+        "control_request" => {
+            let id = text(&fields, "request_id").ok_or("a control_request has no request_id")?;
+            let body = fields.remove("request").ok_or("a control_request has no request")?;
+            Ok(Incoming::Request { id, body })
+        }
+        "control_response" => response(&fields),
+        "control_cancel_request" => {
+            let id =
+                text(&fields, "request_id").ok_or("a control_cancel_request has no request_id")?;
+            Ok(Incoming::Cancel { id })
+        }
+        "" => Err("it has no type".into()),
+        _ => Ok(Incoming::Other),
+    }
+}
+
+fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    fields.get(name)?.as_str().map(str::to_owned)
+}
+
+fn response(fields: &Map<String, Value>) -> Result<Incoming, String> {
+    let answer = fields.get("response").and_then(Value::as_object);
+    let answer = answer.ok_or("a control_response has no response")?;
+    let id = text(answer, "request_id").ok_or("a control_response has no request_id")?;
+    let failed = text(answer, "subtype").as_deref() == Some("error");
+    let answer = match failed {
+        true => Err(text(answer, "error").unwrap_or_else(|| "it failed".into())),
+        false => Ok(answer.get("response").cloned().unwrap_or(Value::Null)),
+    };
+    Ok(Incoming::Response { id, answer })
+}
+
+fn user(fields: &Map<String, Value>) -> Result<UserLine, String> {
+    let content = fields.get("message").and_then(|message| message.get("content"));
+    let content = content.ok_or("a user message has no content")?.clone();
+    let blocks = match &content {
+        Value::String(text) => vec![Block::text(text.as_str())],
+        Value::Array(blocks) if blocks.len() > MOST_BLOCKS => {
+            return Err(format!("a user message has more than {MOST_BLOCKS} blocks"));
+        }
+        Value::Array(blocks) => blocks.iter().map(block).collect::<Result<_, _>>()?,
+        _ => return Err("the content of a user message is neither a string nor a list".into()),
+    };
+    let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
+    Ok(UserLine {
+        message: Message::User { content: blocks },
+        content,
+        uuid: text(fields, "uuid").filter(|uuid| !uuid.is_empty()),
+        should_query: flag("shouldQuery").unwrap_or(true),
+        verbatim: flag("client_composed").unwrap_or(false),
+    })
+}
+
+fn block(block: &Value) -> Result<Block, String> {
+    let field = |name: &str| block.get(name).and_then(Value::as_str);
+    let of_source = |name: &str| block.get("source")?.get(name)?.as_str();
+    match field("type") {
+        Some("text") => Ok(Block::text(field("text").ok_or("a text block has no text")?)),
+        Some("image") => match (of_source("type"), of_source("media_type"), of_source("data")) {
+            (Some("base64"), Some(media), Some(data)) => {
+                Ok(Block::Image(Image { media: media.to_owned(), data: data.into(), blob: None }))
+            }
+            _ => {
+                Err("an image block needs a source of type base64 with media_type and data".into())
+            }
+        },
+        Some(other) => Err(format!("blocks of type {other} are not supported in a user message")),
+        None => Err("a block has no type".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn user_line(content: Value) -> UserLine {
+        let line = json!({"type": "user", "message": {"role": "user", "content": content}});
+        match read_line(&line.to_string()) {
+            Ok(Incoming::User(line)) => line,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_message_is_a_text_or_blocks() {
+        let line = user_line(json!("hello"));
+        assert_eq!(line.only_text(), Some("hello"));
+        assert!(line.should_query && !line.verbatim && line.uuid.is_none());
+        let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
+        let line = user_line(
+            json!([{"type": "text", "text": "see"}, {"type": "image", "source": source}]),
+        );
+        assert_eq!(line.message.blocks().len(), 2);
+        assert_eq!(line.only_text(), None);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_understood_say_why() {
+        for (line, part) in [
+            ("nonsense", "not JSON"),
+            ("[1]", "not a JSON object"),
+            ("{}", "no type"),
+            (r#"{"type":"user"}"#, "no content"),
+            (r#"{"type":"user","message":{"content":5}}"#, "neither"),
+            (r#"{"type":"user","message":{"content":[{"type":"video"}]}}"#, "video"),
+            (r#"{"type":"control_request","request":{}}"#, "request_id"),
+            (r#"{"type":"control_response"}"#, "no response"),
+        ] {
+            let wrong = read_line(line).unwrap_err();
+            assert!(wrong.contains(part), "{line}: {wrong}");
+        }
+        assert_eq!(read_line(r#"{"type":"keep_alive"}"#), Ok(Incoming::Other));
+    }
+
+    #[test]
+    fn an_answer_is_a_value_or_an_error() {
+        let read = |response: Value| {
+            read_line(&json!({"type": "control_response", "response": response}).to_string())
+        };
+        let (id, ok) = ("r".to_owned(), json!({"a": 1}));
+        assert_eq!(
+            read(json!({"subtype": "success", "request_id": "r", "response": {"a": 1}})),
+            Ok(Incoming::Response { id: id.clone(), answer: Ok(ok) })
+        );
+        assert_eq!(
+            read(json!({"subtype": "error", "request_id": "r", "error": "no"})),
+            Ok(Incoming::Response { id, answer: Err("no".into()) })
+        );
+    }
+}

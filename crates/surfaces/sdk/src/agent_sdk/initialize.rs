@@ -1,0 +1,211 @@
+//! The first request of a program: what it brings along, and what it is told about us.
+
+use super::callback_hooks::CallbackSpec;
+use super::permission_updates::mode_named;
+use ostler::{AgentDefinition, Skill};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What an `initialize` request asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InitializeRequest {
+    pub hooks: Vec<CallbackSpec>,
+    pub agents: Vec<AgentDefinition>,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    /// Skills that the model may use; none: all.
+    pub skills: Option<Vec<String>>,
+    /// What agents write is told, too, not only what they do.
+    pub forward_subagent_text: bool,
+    /// MCP servers that the program runs itself.
+    pub sdk_servers: Vec<String>,
+    pub json_schema: Option<Value>,
+}
+
+impl InitializeRequest {
+    /// # Errors
+    /// In words, if something in it cannot be used.
+    pub fn read(body: &Value) -> Result<Self, String> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        let list = |name: &str| {
+            let list = body.get(name)?.as_array()?;
+            Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+        };
+        let system_prompt = match body.get("systemPrompt") {
+            Some(Value::Array(parts)) => {
+                let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+                Some(parts.join("\n\n"))
+            }
+            _ => text("systemPrompt"),
+        };
+        Ok(InitializeRequest {
+            hooks: CallbackSpec::read(body.get("hooks"))?,
+            agents: agent_definitions(body.get("agents"))?,
+            system_prompt,
+            append_system_prompt: text("appendSystemPrompt"),
+            skills: list("skills"),
+            forward_subagent_text: body.get("forwardSubagentText") == Some(&Value::Bool(true)),
+            sdk_servers: list("sdkMcpServers").unwrap_or_default(),
+            json_schema: body.get("jsonSchema").filter(|schema| schema.is_object()).cloned(),
+        })
+    }
+}
+
+/// Agents as programs and the flag `--agents` describe them: names and what each is.
+///
+/// # Errors
+/// In words, naming the agent.
+pub fn agent_definitions(agents: Option<&Value>) -> Result<Vec<AgentDefinition>, String> {
+    let agents = match agents {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(agents)) => agents,
+        Some(_) => return Err("agents is not an object".into()),
+    };
+    agents.iter().map(|(name, agent)| definition(name, agent)).collect()
+}
+
+fn definition(name: &str, agent: &Value) -> Result<AgentDefinition, String> {
+    if !AgentDefinition::is_name(name) {
+        return Err(format!(
+            "\"{name}\" cannot be the name of an agent: use up to 64 letters, digits, - and _"
+        ));
+    }
+    let Some(fields) = agent.as_object() else {
+        return Err(format!("the agent {name} is not an object"));
+    };
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let required = |key: &str| {
+        text(key).map(str::to_owned).ok_or_else(|| format!("the agent {name} has no {key}"))
+    };
+    let mode = match text("permissionMode") {
+        Some(mode) => Some(
+            mode_named(mode)
+                .ok_or_else(|| format!("the agent {name} has the unknown mode {mode}"))?,
+        ),
+        None => None,
+    };
+    let turns = fields.get("maxTurns").and_then(Value::as_u64);
+    Ok(AgentDefinition {
+        name: name.to_owned(),
+        description: required("description")?,
+        prompt: required("prompt")?,
+        tools: names(fields, "tools"),
+        disallowed_tools: names(fields, "disallowedTools").unwrap_or_default(),
+        model: text("model").filter(|model| *model != "inherit").map(str::to_owned),
+        mode,
+        max_turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+        ..AgentDefinition::default()
+    })
+}
+
+fn names(fields: &Map<String, Value>, key: &str) -> Option<Vec<String>> {
+    let list = fields.get(key)?.as_array()?;
+    Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// What a program is told when it introduces itself.
+pub struct InitializeAnswer<'a> {
+    pub skills: &'a [Arc<Skill>],
+    pub agents: &'a [AgentDefinition],
+    pub model: &'a str,
+    pub mode: &'a str,
+    pub state: &'a str,
+    pub key_source: &'a str,
+    pub pid: u32,
+    /// False: hooks of this request were not registered, because the session had begun.
+    pub hooks_applied: bool,
+    /// Questions that wait for an answer.
+    pub pending: Vec<Value>,
+}
+
+impl InitializeAnswer<'_> {
+    pub fn body(&self) -> Value {
+        let built_in = [
+            ("compact", "Summarize the conversation so far", "<what to focus on>"),
+            ("context", "Show what fills the context window", ""),
+            ("cost", "Show what this session has cost", ""),
+        ];
+        let command = |name: &str, description: &str, hint: &str| json!({ "name": name, "description": description, "argumentHint": hint });
+        let mut commands: Vec<Value> =
+            built_in.into_iter().map(|(name, what, hint)| command(name, what, hint)).collect();
+        let skills = self.skills.iter().filter(|skill| skill.for_user);
+        commands.extend(skills.map(|skill| command(&skill.name, &skill.description, "")));
+        let agents = self.agents.iter().map(|agent| {
+            json!({ "name": agent.name, "description": agent.description, "model": agent.model })
+        });
+        json!({
+            "commands": commands, "agents": agents.collect::<Vec<_>>(),
+            "output_style": "default", "available_output_styles": ["default"],
+            "models": self.models(),
+            "account": { "apiKeySource": self.key_source, "tokenSource": "none" },
+            "pid": self.pid, "hook_on_failure_supported": true,
+            "hooks_applied": self.hooks_applied,
+            "capabilities": ["interrupt_cancel_queued", "rewind_conversation", "session_state"],
+            "current_permission_mode": self.mode, "session_state": self.state,
+            "pending_permission_requests": self.pending,
+        })
+    }
+
+    fn models(&self) -> Value {
+        let entry = |value: &str, resolved: &str, name: &str, description: &str| {
+            json!({
+                "value": value, "resolvedModel": resolved, "displayName": name,
+                "description": description, "supportsEffort": true,
+                "supportedEffortLevels": ["low", "medium", "high", "xhigh", "max"],
+                "supportsAdaptiveThinking": true,
+            })
+        };
+        let aliases = ["sonnet", "opus", "haiku"].map(|alias| {
+            let resolved = ostler::model(alias);
+            entry(alias, resolved.as_str(), alias, resolved.as_str())
+        });
+        let current = entry("default", self.model, "Default", self.model);
+        let all: Vec<Value> = std::iter::once(current).chain(aliases).collect();
+        all.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler::Mode;
+
+    #[test]
+    fn agents_are_read_and_mistakes_name_the_agent() {
+        let agents = json!({"reviewer": {
+            "description": "Reviews", "prompt": "Review.", "tools": ["Read"], "model": "haiku",
+            "permissionMode": "plan", "maxTurns": 3,
+        }});
+        let read = agent_definitions(Some(&agents)).unwrap();
+        let expected = AgentDefinition {
+            name: "reviewer".into(),
+            description: "Reviews".into(),
+            prompt: "Review.".into(),
+            tools: Some(vec!["Read".into()]),
+            model: Some("haiku".into()),
+            mode: Some(Mode::Plan),
+            max_turns: Some(3),
+            ..AgentDefinition::default()
+        };
+        assert_eq!(read, [expected]);
+        for (agents, part) in [
+            (json!({"a b": {}}), "\"a b\""),
+            (json!({"x": {"description": "d"}}), "the agent x has no prompt"),
+            (json!({"x": {"description": "d", "prompt": "p", "permissionMode": "?"}}), "mode ?"),
+            (json!([]), "not an object"),
+        ] {
+            let wrong = agent_definitions(Some(&agents)).unwrap_err();
+            assert!(wrong.contains(part), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_system_prompt_is_a_text_or_parts() {
+        let read = |body: Value| InitializeRequest::read(&body).unwrap().system_prompt;
+        assert_eq!(read(json!({"systemPrompt": "a"})), Some("a".into()));
+        assert_eq!(read(json!({"systemPrompt": ["a", "b"]})), Some("a\n\nb".into()));
+        assert_eq!(read(json!({"systemPrompt": [""]})), Some(String::new()));
+        assert_eq!(read(json!({})), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! The session as frames describe it.
+
+use super::pipe_servers::state_name;
+use crate::session_facts::SessionFacts;
+use ostler::{JobView, Session, ToolFacts};
+use serde_json::{Value, json};
+
+/// What frames say about the session as it is at that moment.
+pub trait LiveSession {
+    fn facts(&self) -> SessionFacts;
+    fn jobs(&self) -> Vec<JobView>;
+    /// What a tool declares.
+    fn tool(&self, name: &str) -> ToolFacts;
+    /// Names of the kinds of agents that can be started.
+    fn agents(&self) -> Vec<String>;
+    fn mcp_servers(&self) -> Value;
+}
+
+/// An open session.
+pub struct SessionView {
+    pub session: Session,
+    pub key_source: String,
+    pub version: String,
+    pub agents: Vec<String>,
+}
+
+impl LiveSession for SessionView {
+    fn facts(&self) -> SessionFacts {
+        SessionFacts::of(&self.session, &self.key_source, &self.version)
+    }
+
+    fn jobs(&self) -> Vec<JobView> {
+        self.session.jobs()
+    }
+
+    fn tool(&self, name: &str) -> ToolFacts {
+        self.session.known_tools().facts(name)
+    }
+
+    fn agents(&self) -> Vec<String> {
+        self.agents.clone()
+    }
+
+    fn mcp_servers(&self) -> Value {
+        let servers = self.session.mcp_status();
+        let entry = |server: &ostler::mcp_servers::ServerStatus| json!({ "name": server.name, "status": state_name(server.status) });
+        servers.iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! Frames with messages: what the model wrote, what calls gave back, and the frame that a turn begins with.
+
+use super::live_session::LiveSession;
+use super::sdk_frames::SdkFrames;
+use crate::frames;
+use crate::session_facts::SessionFacts;
+use crate::stream_json::Answering;
+use ostler::{Block, CallId, CallOutcome, Decision, Envelope, Timestamp, ToolFacts, ToolKind};
+use serde_json::{Value, json};
+
+/// The version of Claude Code that programs find here.
+const STANDS_FOR: &str = "2.1.325";
+
+impl SdkFrames {
+    pub(super) fn init(&self, live: &dyn LiveSession) -> Value {
+        let SessionFacts {
+            cwd, tools, mode, user_skills, model_skills, key_source, version, ..
+        } = live.facts();
+        // The name that readers of this frame know the tool by.
+        let shown = |tool: &String| match live.tool(tool) {
+            ToolFacts { kind: ToolKind::Delegates, other_names: [other, ..], .. } => {
+                (*other).to_owned()
+            }
+            _ => tool.clone(),
+        };
+        let tools: Vec<String> = tools.iter().map(shown).collect();
+        let mut commands = vec!["compact".to_owned(), "context".to_owned(), "cost".to_owned()];
+        commands.extend(user_skills);
+        let facts = live.facts();
+        let model = facts.models.first().map(|(model, _)| model.as_str());
+        self.system(
+            "init",
+            json!({
+                "cwd": cwd, "tools": tools, "mcp_servers": live.mcp_servers(), "model": model,
+                "permissionMode": mode, "slash_commands": commands, "apiKeySource": key_source,
+                "claude_code_version": STANDS_FOR, "ostler_version": version,
+                "output_style": "default", "agents": live.agents(), "skills": model_skills,
+                "plugins": [], "memory_paths": {}, "fast_mode_state": "off",
+                "analytics_disabled": true, "product_feedback_disabled": true,
+            }),
+        )
+    }
+
+    pub(super) fn block(&mut self, block: &Block) -> Value {
+        if let Block::ToolUse { id, name, input, .. } = block {
+            self.turn.open_calls.push((id.clone(), name.clone(), input.clone()));
+        }
+        self.unfinished.clear();
+        self.assistant(&frames::block(block), &self.answer, None)
+    }
+
+    pub(super) fn assistant(
+        &self,
+        block: &Value,
+        answer: &Answering,
+        parent: Option<&CallId>,
+    ) -> Value {
+        self.named(json!({
+            "type": "assistant",
+            "message": {
+                "id": answer.id, "type": "message", "role": "assistant", "model": answer.model,
+                "content": [with_signature(block)], "stop_reason": null, "stop_sequence": null,
+                "usage": frames::usage(&answer.usage),
+            },
+            "parent_tool_use_id": parent.map(CallId::as_str), "request_id": answer.request_id,
+        }))
+    }
+
+    pub(super) fn task_prompt(&self, task: &str, envelope: &Envelope) -> Value {
+        let content = json!([{ "type": "text", "text": task }]);
+        self.user(&content, envelope.parent.as_ref(), envelope.at)
+    }
+
+    pub(super) fn user(&self, content: &Value, parent: Option<&CallId>, at: Timestamp) -> Value {
+        self.named(json!({
+            "type": "user", "message": { "role": "user", "content": content },
+            "parent_tool_use_id": parent.map(CallId::as_str),
+            "timestamp": ostler::time_text(at),
+        }))
+    }
+
+    pub(super) fn tool_result(
+        &self,
+        outcome: CallOutcome,
+        result: &Block,
+        detail: &Option<Value>,
+        envelope: &Envelope,
+    ) -> Value {
+        let block = frames::block(result);
+        let failed = outcome != CallOutcome::Succeeded;
+        let told = match (detail, failed) {
+            (Some(detail), false) => detail.clone(),
+            (_, true) => format!("Error: {}", plain_text(&block)).into(),
+            (None, false) => plain_text(&block).into(),
+        };
+        let mut frame = self.user(&json!([block]), envelope.parent.as_ref(), envelope.at);
+        if let Some(fields) = frame.as_object_mut() {
+            fields.insert("tool_use_result".into(), told);
+        }
+        frame
+    }
+
+    pub(super) fn denied(
+        &self,
+        id: &CallId,
+        name: &str,
+        outcome: CallOutcome,
+        decision: Option<&Decision>,
+    ) -> Option<Value> {
+        outcome.is_denied().then(|| {
+            let why = decision.map(Decision::why).unwrap_or_default();
+            let fields = json!({
+                "tool_name": name, "tool_use_id": id.as_str(), "message": why,
+                "decision_reason": why, "decision_reason_type": "other",
+            });
+            self.system("permission_denied", fields)
+        })
+    }
+}
+
+/// Readers want a signature on thinking, also where the provider gave none.
+fn with_signature(block: &Value) -> Value {
+    let mut block = block.clone();
+    if block["type"] == "thinking" && block["signature"].is_null() {
+        block["signature"] = "".into();
+    }
+    block
+}
+
+/// What a command printed, where readers look for it.
+pub(super) fn add_streams(frame: &mut Value, result: &Block) {
+    let text = plain_text(&frames::block(result));
+    if let Some(fields) = frame["tool_use_result"].as_object_mut() {
+        fields.insert("stdout".into(), text.into());
+        fields.insert("stderr".into(), "".into());
+        fields.insert("interrupted".into(), false.into());
+        fields.insert("isImage".into(), false.into());
+    }
+}
+
+fn plain_text(result: &Value) -> String {
+    match &result["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The frames that a turn ends with.
+
+use super::api_errors::{error_stop, error_word};
+use super::live_session::LiveSession;
+use super::sdk_frames::SdkFrames;
+use super::turn_result::{ResultParts, TurnCount, result};
+use crate::frames;
+use ostler::{Finished, StopReason, Terminal, Timestamp, Usage, words};
+use serde_json::{Value, json};
+
+const INTERRUPTED: &str = "[Request interrupted by user]";
+const INTERRUPTED_IN_TOOL: &str = "[Request interrupted by user for tool use]";
+
+impl SdkFrames {
+    /// The frames of a prompt that was answered without the model.
+    pub fn local(&mut self, text: &str, at: Timestamp, live: &dyn LiveSession) -> Vec<Value> {
+        let finished = Finished {
+            terminal: Terminal::Completed,
+            text: text.to_owned(),
+            error: None,
+            error_status: None,
+            stop: None,
+            iterations: 0,
+            usage: Usage::default(),
+            per_model: Vec::new(),
+            cost: None,
+            denials: Vec::new(),
+            calls_run: 0,
+            api_time_ms: 0,
+            budgets: Vec::new(),
+        };
+        self.turn.began.get_or_insert(at.0);
+        let init = self.init(live);
+        vec![init, self.result(&finished, at, live)]
+    }
+
+    pub(super) fn finished(
+        &mut self,
+        finished: &Finished,
+        at: Timestamp,
+        live: &dyn LiveSession,
+    ) -> Vec<Value> {
+        let mut all = Vec::new();
+        if let Some(StopReason::Refusal { category, explanation }) = &finished.stop
+            && finished.terminal == Terminal::Refusal
+        {
+            let fields = json!({
+                "original_model": self.answer.model, "request_id": self.answer.request_id,
+                "api_refusal_category": category, "api_refusal_explanation": explanation,
+                "content": words::failure(finished),
+            });
+            all.push(self.system("model_refusal_no_fallback", fields));
+        }
+        if let Some(word) = error_word(finished) {
+            all.push(self.api_error(finished, word));
+        }
+        let marker = match finished.terminal {
+            Terminal::AbortedStreaming => Some(INTERRUPTED),
+            Terminal::AbortedTools => Some(INTERRUPTED_IN_TOOL),
+            _ => None,
+        };
+        if let Some(marker) = marker {
+            let partial = std::mem::take(&mut self.unfinished);
+            if !partial.trim().is_empty() {
+                let block = json!({ "type": "text", "text": partial });
+                all.push(self.assistant(&block, &self.answer, None));
+            }
+            let content = json!([{ "type": "text", "text": marker }]);
+            all.push(self.user(&content, None, at));
+        }
+        all.push(self.result(finished, at, live));
+        all
+    }
+
+    pub(super) fn api_error(&self, finished: &Finished, word: &str) -> Value {
+        let status = finished.error_status.map(|status| format!("{status} ")).unwrap_or_default();
+        let text = match (&finished.error, finished.terminal) {
+            (Some(error), Terminal::ModelError(_)) => format!("API Error: {status}{error}"),
+            _ => words::failure(finished).unwrap_or_default(),
+        };
+        self.named(json!({
+            "type": "assistant",
+            "message": {
+                "id": self.ids.uuid(), "type": "message", "role": "assistant",
+                "model": "<synthetic>", "content": [{ "type": "text", "text": text }],
+                "stop_reason": error_stop(finished), "stop_sequence": "",
+                "usage": frames::usage(&Usage::default()),
+            },
+            "parent_tool_use_id": null, "error": word,
+        }))
+    }
+
+    pub(super) fn result(
+        &mut self,
+        finished: &Finished,
+        at: Timestamp,
+        live: &dyn LiveSession,
+    ) -> Value {
+        self.totals.add(finished);
+        let models = live.facts().models;
+        let structured = self.options.structured.as_ref().map(|structured| structured.end());
+        let parts = ResultParts {
+            turn: &self.turn,
+            totals: &self.totals,
+            models: &models,
+            structured: structured.unwrap_or_default(),
+            max_budget: self.options.max_budget_usd,
+            at: at.0,
+        };
+        let frame = result(finished, &parts);
+        self.turn = TurnCount::default();
+        self.named(frame)
+    }
+}
