@@ -13,8 +13,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-core", &["ostler-policy"]),
     ("ostler-shell", &["ostler-policy"]),
     ("ostler-tools", &["ostler-exec", "ostler-skills", "ostler-snapshots"]),
-    ("ostler-config", &["ostler-skills"]),
+    ("ostler-config", &["ostler-skills", "ostler-yaml"]),
+    ("ostler-skills", &["ostler-yaml"]),
+    ("ostler-instructions", &["ostler-yaml"]),
+    ("ostler-model-server", &["ostler-yaml"]),
     ("ostler-hooks", &["ostler-exec"]),
+    ("ostler-mcp", &["ostler-exec", "ostler-yaml"]),
+    ("ostler-oauth", &["ostler-models"]),
     ("ostler-board", &["ostler-database"]),
     ("ostler-board-redis", &["ostler-board", "ostler-database"]),
     ("ostler-ledger", &["ostler-database"]),
@@ -22,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-worktrees", &["ostler-exec"]),
     ("ostler-profile", &["ostler"]),
     // The program wires the surfaces in.
-    ("ostler-cli", &["ostler-sdk"]),
+    ("ostler-cli", &["ostler-mcp-server", "ostler-sdk"]),
     ("xtask", &["ostler-core"]),
 ];
 

@@ -66,6 +66,8 @@ fn run(said: &str, code: &str) -> (Option<i32>, String) {
         .arg(place.join("scripts/test"))
         .env("PATH", format!("{}:{path}", place.join("bin").display()))
         .env("OSTLER_TEST_MODEL", "none")
+        .env("OSTLER_TEST_MCP", "none")
+        .env("OSTLER_TEST_AGENT_SDK", "none")
         .output()
         .unwrap();
     std::fs::remove_dir_all(&place).unwrap();

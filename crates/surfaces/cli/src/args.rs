@@ -1,13 +1,19 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod agent_sdk;
 pub mod agents;
 pub mod cluster;
 pub mod cost;
 pub mod hooks;
+pub mod import;
 pub mod jobs;
 pub mod mail;
+pub mod mcp;
+pub mod mcp_login;
+pub mod mcp_serve;
 pub mod memory;
 pub mod permissions;
+pub mod plugin;
 pub mod tasks;
 pub mod undo;
 pub mod worker;
@@ -70,10 +76,10 @@ pub struct RunArgs {
     #[arg(long, help_heading = MODEL)]
     pub fast: bool,
     /// Replace the system prompt
-    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = MODEL)]
     pub system_prompt: Option<String>,
     /// Append to the system prompt
-    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = MODEL)]
     pub append_system_prompt: Option<String>,
     /// Stop after this many rounds of tool calls [default: no limit]
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
@@ -101,6 +107,12 @@ pub struct RunArgs {
     pub add_dir: Vec<PathBuf>,
     #[command(flatten)]
     pub config: ConfigArgs,
+    /// Load MCP servers from a file or a JSON string (repeatable)
+    #[arg(long, value_name = "FILE|JSON", help_heading = SETTINGS)]
+    pub mcp_config: Vec<String>,
+    /// Use only the MCP servers of --mcp-config
+    #[arg(long, help_heading = SETTINGS)]
+    pub strict_mcp_config: bool,
     /// Trust this project's settings files as they are now, until they change
     #[arg(long, help_heading = SETTINGS)]
     pub trust: bool,
@@ -110,7 +122,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = SANDBOX)]
     pub no_undo: bool,
     /// Resume the session with this id or unique prefix
-    #[arg(short, long, value_name = "ID", conflicts_with_all = ["continue_", "session_id"], help_heading = SESSIONS)]
+    #[arg(short, long, value_name = "ID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub resume: Option<String>,
     /// Resume the newest session in this directory
     #[arg(short, long = "continue", id = "continue_", help_heading = SESSIONS)]
@@ -128,6 +140,8 @@ pub struct RunArgs {
     /// Let background jobs continue after Ostler exits; resume the session to get them back
     #[arg(long, help_heading = SESSIONS)]
     pub keep_jobs: bool,
+    #[command(flatten)]
+    pub sdk: agent_sdk::AgentSdkArgs,
 }
 
 /// Overrides of the sandbox settings.
@@ -153,6 +167,9 @@ pub struct ConfigArgs {
     /// Load only these settings files: any of user,project,local [default: all]
     #[arg(long, value_name = "SOURCES", help_heading = SETTINGS)]
     pub setting_sources: Option<String>,
+    /// Load a plugin from this directory, for this run only (repeatable)
+    #[arg(long, value_name = "DIRECTORY", help_heading = SETTINGS)]
+    pub plugin_dir: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -178,6 +195,12 @@ pub enum Command {
     /// List the sessions of this directory
     #[command(after_help = "Example: ostler sessions --json")]
     Sessions(SessionsArgs),
+    /// Import sessions of other coding agents, or list those that can be imported
+    ///
+    /// An import is a new session with the conversation of the other one. It carries over no rules, trust, approvals or
+    /// modes, and never changes the file that it came from. See docs/import.md.
+    #[command(after_help = "Example: ostler import claude 0196f3a2")]
+    Import(import::ImportArgs),
     /// Show what the agents of all running sessions are doing
     #[command(after_help = "Example: ostler agents --watch")]
     Agents(agents::AgentsArgs),
@@ -196,6 +219,12 @@ pub enum Command {
     /// List the available skills, or show one
     #[command(after_help = "Example: ostler skills show code-review")]
     Skills(SkillsArgs),
+    /// Install, list and remove plugins: skills, commands, agents, hooks and MCP servers of others
+    ///
+    /// What a plugin can do is shown before it is in effect. If one of its files changes, it is disabled until you accept
+    /// it again. See docs/plugins.md.
+    #[command(after_help = "Example: ostler plugin add ./review-plugin")]
+    Plugin(plugin::PluginArgs),
     /// Show what was spent, grouped by a field, most expensive first, and the state of all budgets
     #[command(after_help = "Example: ostler cost --by tool --since 7d")]
     Cost(cost::CostArgs),
@@ -231,6 +260,11 @@ pub enum Command {
     /// Exit code 0, or 1 if something was not done, with a line that says why. See docs/worktrees.md.
     #[command(after_help = "Example: ostler worktrees merge fix-parser --check 'cargo test'")]
     Worktrees(worktrees::WorktreesArgs),
+    /// Configure MCP servers, log in to them, or serve Ostler as one
+    #[command(
+        after_help = "Example: ostler mcp add files -- npx -y @modelcontextprotocol/server-filesystem ."
+    )]
+    Mcp(mcp::McpArgs),
     /// Show what fills the model's context window in a session
     ///
     /// Groups the content by category: system prompt, tools, instruction files, results and so on.
@@ -331,6 +365,9 @@ pub struct DoctorArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct SessionsArgs {
+    /// List the sessions that Claude Code began here; resume or import one by its id
+    #[arg(long)]
+    pub claude: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
@@ -401,6 +438,9 @@ pub enum PermissionMode {
     DontAsk,
     /// Do not ask, except for ask rules and protected files
     BypassPermissions,
+    /// The same as default, as Claude Code calls it
+    #[value(hide = true, alias = "manual")]
+    Auto,
 }
 
 fn amount(text: &str) -> Result<f64, String> {

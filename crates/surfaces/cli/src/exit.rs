@@ -108,6 +108,9 @@ fn code_of(error: &anyhow::Error) -> Code {
         }
         Some(
             Error::Find(_)
+            | Error::Transcript(_)
+            | Error::NoTranscript { .. }
+            | Error::Plugin(_)
             | Error::Worktree(_)
             | Error::Board(_)
             | Error::NothingToContinue(_)
@@ -121,7 +124,9 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::Jobs(_)
             | Error::SummedUp { .. },
         ) => Code::Failed,
-        Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,
+        Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_) | Error::ForkOfTranscript(..)) => {
+            Code::Usage
+        }
         Some(Error::CommandRunning(_)) => Code::Busy,
         Some(Error::Snapshots(_) | Error::NotKept(_) | Error::Store(_) | Error::Ledger(_)) => {
             Code::Store

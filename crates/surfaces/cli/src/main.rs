@@ -23,7 +23,15 @@ fn main() -> ExitCode {
     // Many sessions need many files; where this is refused, there are fewer. Commands get the limit that we were given.
     let _ = ostler::raise_open_file_limit();
     std::panic::set_hook(Box::new(exit::report_panic));
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() && args::agent_sdk::is_wanted(std::env::args_os()) => {
+            // Programs that drive us through pipes know one code for everything that went wrong.
+            let _ = error.print();
+            return ExitCode::FAILURE;
+        }
+        Err(error) => error.exit(),
+    };
     let code = match std::panic::catch_unwind(|| commands::run(&init, args)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => exit::report(&error),

@@ -18,11 +18,16 @@ impl RunArgs {
             max_turns: self.max_turns,
             max_budget_usd: self.max_budget_usd,
             max_day_budget_usd: self.max_day_budget_usd,
-            mode: self.permission_mode.map(Mode::from),
+            mode: match self.sdk.dangerously_skip_permissions {
+                true => Some(Mode::BypassPermissions),
+                false => self.permission_mode.map(Mode::from),
+            },
             allow: split_list(&self.allowed_tools),
             deny: split_list(&self.disallowed_tools),
             tools: (!self.tools.is_empty()).then(|| split_list(&self.tools)),
             no_undo: self.no_undo,
+            mcp_config: self.mcp_config.clone(),
+            strict_mcp_config: self.strict_mcp_config,
             keep_jobs: self.keep_jobs,
             resume: self.resume.clone(),
             continue_newest: self.continue_,
@@ -30,7 +35,7 @@ impl RunArgs {
             fork_at: self.at.clone(),
             session_id: self.session_id.clone(),
             raw_events: self.include_partial_messages,
-            ..self.sandbox.added_to(self.config.flags())
+            ..self.sdk.added_to(self.sandbox.added_to(self.config.flags()))
         }
     }
 }
@@ -40,6 +45,7 @@ impl ConfigArgs {
         Flags {
             settings: self.settings.clone(),
             setting_sources: self.setting_sources.clone(),
+            plugin_dirs: self.plugin_dir.clone(),
             ..Flags::default()
         }
     }
@@ -71,7 +77,7 @@ impl SandboxFlags {
 impl From<PermissionMode> for Mode {
     fn from(mode: PermissionMode) -> Self {
         match mode {
-            PermissionMode::Default => Mode::Default,
+            PermissionMode::Default | PermissionMode::Auto => Mode::Default,
             PermissionMode::AcceptEdits => Mode::AcceptEdits,
             PermissionMode::Plan => Mode::Plan,
             PermissionMode::DontAsk => Mode::DontAsk,

@@ -28,9 +28,13 @@ pub enum MailCommand {
 pub struct SendArgs {
     /// The text
     pub text: String,
-    /// The agent that reads it; the name alone is enough if one running team has such a teammate
+    /// The agent that reads it: a teammate or lead of a running team by its name alone, or an address such as
+    /// writer@1f2e3d4c
     #[arg(long, value_name = "NAME")]
     pub to: String,
+    /// Send it even if no agent of this name is known yet
+    #[arg(long)]
+    pub force: bool,
     /// The sender, who gets the reply
     #[arg(long, default_value = "user", value_name = "NAME")]
     pub from: String,
@@ -41,7 +45,7 @@ pub struct SendArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct MailListArgs {
-    /// List only mail to this agent
+    /// List only mail to this agent; its name alone is enough, as for send
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     /// List only mail from this sender
@@ -57,7 +61,7 @@ pub struct MailListArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct PeekArgs {
-    /// The agent
+    /// The agent; its name alone is enough, as for send
     pub name: String,
     /// Show at most this many
     #[arg(long, default_value_t = 20, value_name = "COUNT")]

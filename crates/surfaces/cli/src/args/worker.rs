@@ -14,7 +14,7 @@ pub struct WorkerArgs {
     /// Run this many workers in this process
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = WORK)]
     pub count: u16,
-    /// A task is done only if this shell command succeeds in its worktree; it runs in the sandbox [default:
+    /// A task is done only if this shell command succeeds in a clean checkout of its commit; it runs in the sandbox [default:
     /// worktrees.check in settings]
     #[arg(long, value_name = "COMMAND", help_heading = WORK)]
     pub check: Option<String>,

@@ -1,7 +1,7 @@
 //! `ostler cluster status`: who works at a board, what waits, and how the server is.
 
 use super::sessions::age;
-use super::tasks::open;
+use super::tasks::{damaged, open};
 use crate::args::cluster::{ClusterArgs, ClusterCommand};
 use crate::exit::Code;
 use crate::output::visible::visible;
@@ -62,6 +62,7 @@ fn lines(seen: &BoardOverview, now: u64) -> Vec<String> {
         ),
     ];
     lines.extend(seen.server.as_ref().map(|server| format!("server    {}", server_line(server))));
+    lines.extend(damaged(&seen.damaged));
     lines.push(String::new());
     match seen.workers.is_empty() {
         true => lines.push("No worker has a task.".to_owned()),

@@ -1,5 +1,6 @@
 //! One file per thing the program can do.
 
+mod agent_sdk;
 mod agents;
 mod answer;
 mod cluster;
@@ -8,21 +9,25 @@ mod context;
 mod conversation;
 pub mod cost;
 mod demo;
+mod dialog;
 mod doctor;
 mod events;
 mod first_run;
 mod headless;
 mod hooks;
+mod import;
 mod jobs;
 mod line_output;
 mod lines;
 mod local;
 mod mail;
+mod mcp;
 mod memory;
 mod misspelling;
 mod model_server;
 mod no_key;
 mod permissions;
+mod plugin;
 mod question;
 mod repl;
 mod rewind;
@@ -57,7 +62,9 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Undo(args)) => undo::run(&environment, &args),
         Some(Command::Rewind(args)) => rewind::run(&environment, &args),
         Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),
+        Some(Command::Import(args)) => import::run(&environment, &args),
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
+        Some(Command::Plugin(args)) => plugin::run(init, &environment, &args),
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Tasks(args)) => tasks::run(&environment, &args),
@@ -65,6 +72,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Mail(args)) => mail::run(&environment, &args),
         Some(Command::Cluster(args)) => cluster::run(&environment, &args),
         Some(Command::Worktrees(args)) => worktrees::run(init, &environment, &args),
+        Some(Command::Mcp(args)) => mcp::run(init, &environment, &args.command),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
@@ -72,6 +80,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Hooks(args)) => hooks::run(init, &environment, &args.command),
         Some(Command::Events(args)) => events::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
+        None if args.run.sdk.is_piped() => agent_sdk::run(init, &environment, &args.run),
         None if args.run.print => headless::run(init, &environment, &args.run),
         None => {
             misspelling::check(args.run.prompt.as_deref())?;

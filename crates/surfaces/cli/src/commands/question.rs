@@ -10,11 +10,17 @@ const PLACES: usize = 6;
 /// Reasons shown.
 const REASONS: usize = 8;
 
-pub fn text(question: &Question) -> String {
+/// Which tool asks, and for whom.
+pub fn head(question: &Question) -> String {
     let mut text = format!("? {}\n", visible(&question.tool));
     if !question.agent.is_root() {
         text += &field("asked by", &question.agent.names().join("/").into());
     }
+    text
+}
+
+pub fn text(question: &Question) -> String {
+    let mut text = head(question);
     match &question.input {
         Value::Object(fields) => {
             for (name, value) in fields {

@@ -13,6 +13,7 @@ fn question(input: Value) -> Question {
         agent: AgentPath::default(),
         touches: Touches { unknown: true, ..Touches::default() },
         decision: Decision { verdict: Verdict::Ask, reasons: Vec::new(), offer: Vec::new() },
+        request: None,
         deadline: None,
     }
 }

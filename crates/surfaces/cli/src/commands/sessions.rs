@@ -1,16 +1,20 @@
 //! `ostler sessions`: what can be resumed here.
 
 use crate::args::SessionsArgs;
+use crate::commands::import;
 use crate::exit::Code;
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::SessionInfo;
+use ostler::{Program, SessionInfo};
 use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use std::io::Write;
 
 pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {
     let cwd = std::env::current_dir()?;
+    if args.claude {
+        return import::list(environment, Some(Program::ClaudeCode), false, args.json);
+    }
     let sessions = ostler::list_sessions(&environment.home()?, &cwd)?;
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -31,7 +31,7 @@ fn check_board(world: &World, board: &str) -> Value {
     object(world, board, &["tasks", "claim", "--worker", "w2", "--lease", "600"]);
     add("Third", &[]);
     add("Fourth", &["--depends-on", &claimed]);
-    object(world, board, &["mail", "send", "--to", "writer", "hello"]);
+    object(world, board, &["mail", "send", "--force", "--to", "writer", "hello"]);
     let seen = object(world, board, &["cluster", "status"]);
     assert_eq!(
         seen["tasks"],

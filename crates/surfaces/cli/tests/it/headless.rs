@@ -111,6 +111,7 @@ fn stream_json_tells_everything_in_order() {
             "Glob",
             "Grep",
             "Memory",
+            "NotebookEdit",
             "Read",
             "Recall",
             "Revert",
@@ -124,6 +125,7 @@ fn stream_json_tells_everything_in_order() {
             "TaskStop",
             "TaskUpdate",
             "TodoWrite",
+            "WebFetch",
             "Write",
         ])
     );
@@ -321,7 +323,7 @@ fn tools_can_be_chosen() {
             "Agent,SendMessage,Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate"
         ])
         .unwrap(),
-        ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]
+        ["Glob", "Grep", "Memory", "NotebookEdit", "Read", "Recall", "Revert", "Sleep", "WebFetch"]
     );
     assert_eq!(names(&["--tools", "Nope"]).unwrap(), Vec::<String>::new());
     let (code, said) = names(&["--tools", "Baash"]).unwrap_err();

@@ -45,7 +45,8 @@ fn a_board_on_a_server_is_shared_by_all_who_name_it() {
     // The flag counts before the variable.
     let file = run(&world, &redis, &["tasks", "list", "--board", "mine.db", "--json"]);
     assert_eq!(object(&file)["total"], 0);
-    let sent = run(&world, &[board], &["mail", "send", "--to", "writer", "hello", "--json"]);
+    let sent =
+        run(&world, &[board], &["mail", "send", "--force", "--to", "writer", "hello", "--json"]);
     assert_eq!(object(&sent)["seq"], 1);
     let peeked = object(&run(&other, &[board], &["mail", "peek", "writer", "--json"]));
     assert_eq!(peeked["mail"][0]["text"], "hello");

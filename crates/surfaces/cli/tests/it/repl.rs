@@ -5,6 +5,7 @@ mod approvals;
 mod commands;
 mod jobs;
 mod kept_jobs;
+mod person_requests;
 mod questions;
 mod stopping;
 mod team;

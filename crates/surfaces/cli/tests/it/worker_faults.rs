@@ -140,7 +140,8 @@ fn a_stop_in_the_check_lets_the_task_end_and_a_second_one_does_not() {
         let mut child = start(&world, &["--check", &check]);
         let started = read_until(&mut child, "\"started\"");
         let started = started.lines().find(|line| line.contains("\"started\"")).unwrap();
-        let begun = tree(&serde_json::from_str(started).unwrap()).join("begun");
+        let tree = tree(&serde_json::from_str(started).unwrap());
+        let begun = tree.parent().unwrap().join(".queue/check-0/begun");
         until("the check runs", || begun.exists());
         signal(&child, Signal::TERM);
         if signals == 2 {

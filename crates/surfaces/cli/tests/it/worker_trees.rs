@@ -85,7 +85,7 @@ fn a_check_and_a_teardown_of_settings_are_run() {
     assert_eq!(task(&world, &id)["status"], "done");
 }
 
-fn at(folder: &Path, words: &[&str]) -> String {
+pub fn at(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=n", "-c", "user.email=e@x"]).args(words).current_dir(folder);
     let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();

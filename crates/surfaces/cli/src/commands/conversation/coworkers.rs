@@ -95,7 +95,8 @@ impl Conversation<'_> {
     }
 
     pub(super) fn mail(&self, rest: &str) -> Result<Vec<String>> {
-        let to = Some(rest.to_owned()).filter(|name| !name.is_empty());
+        let to = Some(rest).filter(|name| !name.is_empty());
+        let to = to.map(|name| self.session.mail_address(name).unwrap_or_else(|| name.to_owned()));
         let query = MailQuery { to, limit: LISTED, ..MailQuery::default() };
         let found = self.board(|board| board.peek(&query))?;
         let none = found.is_empty().then(|| "No mail.".to_owned());

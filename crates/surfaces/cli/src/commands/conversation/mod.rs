@@ -2,7 +2,7 @@
 //! draws nothing: whoever uses it shows the lines it gives.
 
 mod coworkers;
-mod slash;
+pub mod slash;
 
 use crate::output::visible::visible;
 use anyhow::Result;
@@ -53,8 +53,10 @@ impl<'a> Conversation<'a> {
         host: Host,
         options: SessionOptions,
     ) -> Result<Self> {
+        let options = SessionOptions { asks_person: true, ..options };
         let session = host.session(options.clone())?;
         session.warm_up();
+        session.resume_team();
         let (attendance, last_words) = (session.attend(), Vec::new());
         Ok(Conversation { init, environment, host, options, session, attendance, last_words })
     }
@@ -67,6 +69,7 @@ impl<'a> Conversation<'a> {
 
     async fn replace(&mut self, new: Session, reason: &str) -> Effect {
         self.end(reason).await;
+        new.resume_team();
         self.attendance = new.attend();
         self.session = new;
         Effect::Switched
@@ -85,9 +88,8 @@ impl<'a> Conversation<'a> {
         let is_mail = |item: &mut QueuedItem| matches!(item.source, InboundSource::Agent { .. });
         let mail = queued.extract_if(.., is_mail).count();
         if mail > 0 {
-            lines.push(format!(
-                "mail from teammates: {mail}; the model is told with the next prompt"
-            ));
+            lines
+                .push(format!("mail from teammates: {mail}; the model is told with the next turn"));
         }
         if !queued.is_empty() {
             lines.push(format!("still queued from last time ({}); /queue runs it:", queued.len()));

@@ -61,6 +61,14 @@ asks about a call, and revokes approvals.";
 const UNDO_USAGE: &str = "/undo, /undo N, /undo --list or /undo --redo; --dry-run only lists, --keep PATH leaves a path as it is";
 const REWIND_USAGE: &str = "/rewind or /rewind TURN; --files or --conversation restores only one of them, --dry-run only lists";
 
+/// Everything that can be entered after a slash.
+pub fn words(skills: &[std::sync::Arc<ostler::Skill>]) -> Vec<String> {
+    let first = |line: &'static str| line.split(' ').next().filter(|word| word.starts_with('/'));
+    let ours = HELP.lines().filter_map(first).filter(|word| *word != "/NAME").map(str::to_owned);
+    let skills = skills.iter().filter(|skill| skill.for_user);
+    ours.chain(skills.map(|skill| format!("/{}", skill.name))).collect()
+}
+
 /// What a command leads to.
 pub enum Effect {
     /// These lines are the answer.

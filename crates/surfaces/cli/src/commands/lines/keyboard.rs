@@ -16,6 +16,8 @@ pub struct Keyboard {
     /// Typed and not looked at yet.
     ahead: VecDeque<u8>,
     history: Vec<String>,
+    /// What Tab completes at the beginning of a prompt.
+    words: Vec<String>,
     /// Nothing more will come.
     ended: bool,
 }
@@ -35,6 +37,7 @@ impl Keyboard {
             line: Line::default(),
             ahead: VecDeque::new(),
             history: Vec::new(),
+            words: Vec::new(),
             ended: false,
         }
     }
@@ -93,6 +96,7 @@ impl Keyboard {
         match (key, recall) {
             (Key::Up, Some(recall)) => self.recall(recall, recall.at.saturating_sub(1)),
             (Key::Down, Some(recall)) => self.recall(recall, recall.at + 1),
+            (Key::Char('\t'), Some(_)) if self.line.text().starts_with('/') => self.complete(),
             (Key::Suspend, _) => {
                 self.leave(drawing)?;
                 self.terminal.suspend();
@@ -106,6 +110,17 @@ impl Keyboard {
             (key, _) => return Ok(self.line.key(key)),
         }
         Ok(Effect::Changed)
+    }
+
+    /// These can be completed from now on.
+    pub fn offer(&mut self, words: Vec<String>) {
+        self.words = words;
+    }
+
+    fn complete(&mut self) {
+        if let Some(completed) = completed(&self.line.text(), &self.words) {
+            self.line = Line::of(&completed);
+        }
     }
 
     fn recall(&mut self, recall: &mut Recall, to: usize) {
@@ -151,5 +166,43 @@ impl Keyboard {
     /// The last line was given up, and there was something in it.
     pub fn has_text(&self) -> bool {
         !self.line.is_empty()
+    }
+}
+
+/// The longest beginning that all words have that begin like this; with a blank if there is one such word.
+fn completed(typed: &str, words: &[String]) -> Option<String> {
+    let mut fitting = words.iter().filter(|word| word.starts_with(typed));
+    let first = fitting.next()?;
+    let (mut common, mut is_only) = (first.clone(), true);
+    for word in fitting.filter(|word| *word != first) {
+        is_only = false;
+        let same = common.chars().zip(word.chars()).take_while(|(a, b)| a == b);
+        common.truncate(same.map(|(a, _)| a.len_utf8()).sum());
+    }
+    Some(if is_only { common + " " } else { common }).filter(|common| common.len() > typed.len())
+}
+
+#[cfg(test)]
+mod completion_tests {
+    use super::completed;
+
+    #[test]
+    fn a_word_is_completed_as_far_as_it_is_clear() {
+        let words = ["/clear", "/compact", "/compare", "/team:deploy", "/\u{fc}ben", "/\u{fc}ber"];
+        let words = words.map(str::to_owned);
+        for (typed, expected) in [
+            ("/cl", Some("/clear ")),
+            ("/c", None),
+            ("/co", Some("/compa")),
+            ("/compa", None),
+            ("/comp", Some("/compa")),
+            ("/compact", Some("/compact ")),
+            ("/team", Some("/team:deploy ")),
+            ("/\u{fc}", Some("/\u{fc}be")),
+            ("/x", None),
+            ("/compact now", None),
+        ] {
+            assert_eq!(completed(typed, &words).as_deref(), expected, "{typed}");
+        }
     }
 }

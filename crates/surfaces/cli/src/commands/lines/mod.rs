@@ -82,6 +82,13 @@ impl Lines {
         }
     }
 
+    /// What Tab completes at the beginning of the next prompt.
+    pub fn offer(&mut self, words: impl FnOnce() -> Vec<String>) {
+        if let Source::Keyboard(keyboard) = &mut self.source {
+            keyboard.offer(words());
+        }
+    }
+
     /// Comes back when somebody has begun to type. What comes through a pipe is not typed. Cancel-safe.
     pub async fn key_typed(&mut self) {
         match &mut self.source {

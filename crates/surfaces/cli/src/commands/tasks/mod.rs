@@ -4,7 +4,7 @@ mod graph;
 mod svg;
 mod text;
 
-pub use text::table;
+pub use text::{damaged, table};
 
 use crate::args::tasks::{AddArgs, BoardArgs, ClaimArgs, ListArgs, TasksArgs, TasksCommand};
 use crate::exit::{Code, warn};
@@ -152,5 +152,9 @@ fn list(board: &mut dyn SharedBoard, args: &ListArgs, json: bool) -> Result<Code
 
 fn tasks_json(found: &TaskList) -> String {
     let tasks: Vec<Value> = found.tasks.iter().map(as_json).collect();
-    escaped(&json!({"tasks": tasks, "total": found.total}).to_string())
+    let mut all = json!({"tasks": tasks, "total": found.total});
+    if !found.damaged.is_empty() {
+        all["damaged"] = json!(found.damaged);
+    }
+    escaped(&all.to_string())
 }

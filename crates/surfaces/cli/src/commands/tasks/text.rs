@@ -2,22 +2,34 @@
 
 use crate::commands::sessions::age;
 use crate::output::visible::visible;
-use ostler::board::{Status, Task, TaskEvent, TaskList};
+use ostler::board::{DamagedEntry, Status, Task, TaskEvent, TaskList};
+
+/// Damaged entries that are named.
+const MOST_DAMAGED: usize = 10;
 
 pub fn headline(word: &str, task: &Task) -> String {
     format!("{word}: {} {}", task.id, visible(&task.title))
 }
 
 pub fn table(found: &TaskList) -> Vec<String> {
-    if found.tasks.is_empty() {
-        return vec!["No tasks.".to_owned()];
-    }
     let mut lines: Vec<String> = found.tasks.iter().map(line).collect();
-    let left_out = found.total - found.tasks.len() as u64;
-    if left_out > 0 {
+    if lines.is_empty() {
+        lines.push("No tasks.".to_owned());
+    }
+    let left_out = found.total.saturating_sub(found.tasks.len() as u64);
+    if left_out > 0 && !found.tasks.is_empty() {
         lines.push(format!("… and {left_out} more (--limit)"));
     }
+    lines.extend(damaged(&found.damaged));
     lines
+}
+
+/// Entries of a server that cannot be read, if there are any.
+pub fn damaged(all: &[DamagedEntry]) -> Option<String> {
+    let named = |it: &DamagedEntry| format!("{} ({})", visible(&it.entry), visible(&it.why));
+    let mut named: Vec<String> = all.iter().take(MOST_DAMAGED).map(named).collect();
+    named.extend(all.len().checked_sub(MOST_DAMAGED + 1).map(|more| format!("{} more", more + 1)));
+    (!named.is_empty()).then(|| format!("damaged, and not used: {}", named.join(", ")))
 }
 
 fn line(task: &Task) -> String {

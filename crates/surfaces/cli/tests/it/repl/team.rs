@@ -42,8 +42,12 @@ fn a_team_is_seen_and_ended_from_a_session_and_seen_from_elsewhere() {
     wait(world.server.gate("writing").reached()).unwrap();
     talk.send_line("/team");
     talk.expect("writer  working on \"alpha: write\"");
-    talk.send_line("/mail");
-    talk.expect("alpha: write");
+    for line in ["/mail", "/mail writer"] {
+        talk.send_line(line);
+        talk.expect("alpha: write");
+    }
+    talk.send_line("/mail lead");
+    talk.expect("No mail.");
 
     let seen = world.run(&["agents", "--json"]).result();
     let writer = seen["sessions"][0]["agents"][0].clone();
@@ -104,6 +108,49 @@ fn a_name_that_two_teams_use_has_to_be_said_in_full() {
     assert_eq!(ran.stderr.matches("writer@").count(), 2, "{}", ran.stderr);
     world.server.gate("writing").open();
     for talk in &mut talks {
+        talk.expect("All done.");
+        talk.expect("tokens:");
         quit(talk);
     }
+}
+
+/// Between two turns, without a key.
+#[test]
+fn what_happens_to_a_teammate_is_shown_while_no_turn_runs() {
+    let world = World::new(script());
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("team.yaml"), "teammates:\n  - name: writer\n").unwrap();
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    talk.send_line("go");
+    talk.expect("Delegated.");
+    wait(world.server.gate("writing").reached()).unwrap();
+    talk.send_line("/team stop writer");
+    talk.expect("writer may finish its turn within 60 s, and then ends");
+    world.server.gate("writing").open();
+    talk.expect("writer: stopped");
+    quit(&mut talk);
+}
+
+/// A killed session is resumed: its teammates go on at once, and what they report starts a turn, all without a prompt.
+#[test]
+fn teammates_of_a_resumed_session_go_on_without_a_prompt() {
+    let world = World::new(script());
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("team.yaml"), "teammates:\n  - name: writer\n").unwrap();
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    talk.send_line("go");
+    talk.expect("Delegated.");
+    talk.expect("tokens:");
+    wait(world.server.gate("writing").reached()).unwrap();
+    talk.kill();
+    drop(talk);
+    world.server.gate("writing").open();
+    let mut talk = start(&world, true, &["--continue"]);
+    talk.expect("All done.");
+    quit(&mut talk);
+    let reported = world.server.requests().last().unwrap().json()["messages"].to_string();
+    assert_eq!(reported.matches("Written.").count(), 1, "reported once: {reported}");
+    world.assert_never_rejected();
 }

@@ -1,0 +1,376 @@
+//! The life of a session that a program drives: lines in, frames out, until both sides are done.
+
+use super::input_lines::InputLines;
+use super::opening::{OpenSession, Opener};
+use super::permission_prompts::{Answered, PermissionPrompts, Prompter, settle};
+use crate::commands::local::{self, Local};
+use crate::commands::signals::Signals;
+use crate::exit::{self, Code, Wrong};
+use crate::output::printer;
+use anyhow::Result;
+use ostler::{
+    Attendance, Driver, Envelope, Event, InboundId, Input, InputReceipt, Prompt, SystemIds,
+    Timestamp,
+};
+use ostler_sdk::agent_sdk::{Incoming, InitializeRequest, UserLine, failure, read_line};
+use ostler_sdk::{line, refused};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long jobs are waited for after the input has ended.
+const PATIENCE_WITH_JOBS: Duration = Duration::from_secs(5);
+
+pub struct Conversation<'a> {
+    pub(super) opener: Opener<'a>,
+    lines: InputLines,
+    callback_lines: mpsc::UnboundedReceiver<String>,
+    pub(super) open: Option<OpenSession>,
+    driver: Option<Driver>,
+    /// Somebody answers questions.
+    attendance: Option<(Attendance, Prompter)>,
+    pub(super) prompts: PermissionPrompts,
+    /// Messages whose turn has not begun.
+    pub(super) sent: VecDeque<Sent>,
+    /// What is to be said with the next message.
+    aside: Vec<ostler::Block>,
+    is_input_open: bool,
+    pub(super) is_running: bool,
+    state: &'static str,
+    last_failed: bool,
+}
+
+/// A message of the program.
+pub struct Sent {
+    pub(super) uuid: String,
+    content: Value,
+    /// None: the next turn begins with it.
+    pub(super) item: Option<InboundId>,
+}
+
+enum Step {
+    Signal(Code),
+    Print(String),
+    Line(Option<Result<String, String>>),
+    Answered(Option<Box<Answered>>),
+    Envelope(Option<Arc<Envelope>>),
+}
+
+impl<'a> Conversation<'a> {
+    pub fn new(
+        opener: Opener<'a>,
+        lines: InputLines,
+        callback_lines: mpsc::UnboundedReceiver<String>,
+    ) -> Self {
+        Conversation {
+            opener,
+            lines,
+            callback_lines,
+            open: None,
+            driver: None,
+            attendance: None,
+            prompts: PermissionPrompts::default(),
+            sent: VecDeque::new(),
+            aside: Vec::new(),
+            is_input_open: true,
+            is_running: false,
+            state: "idle",
+            last_failed: false,
+        }
+    }
+
+    pub async fn run(&mut self, signals: &mut Signals) -> Result<Code> {
+        loop {
+            if !self.is_input_open && self.driver.is_none() {
+                return Ok(self.code());
+            }
+            match self.step(signals).await? {
+                Step::Signal(Code::Terminated) => return Ok(Code::Terminated),
+                Step::Signal(_) => self.interrupted()?,
+                Step::Print(line) => printer::print(&line)?,
+                Step::Line(Some(Ok(line))) => self.line(&line)?,
+                Step::Line(Some(Err(why))) => return Err(Wrong::Usage(why).into()),
+                Step::Line(None) => self.input_ended(),
+                Step::Answered(answered) => {
+                    if let (Some(answered), Some(open)) = (answered, &self.open) {
+                        settle(*answered, open)?;
+                    }
+                }
+                Step::Envelope(Some(envelope)) => self.envelope(&envelope)?,
+                Step::Envelope(None) => return Ok(self.code()),
+            }
+            self.tell_state()?;
+        }
+    }
+
+    async fn step(&mut self, signals: &mut Signals) -> Result<Step> {
+        Ok(tokio::select! {
+            biased;
+            code = signals.next() => Step::Signal(code),
+            Some(line) = self.callback_lines.recv() => Step::Print(line),
+            line = self.lines.next(), if self.is_input_open => Step::Line(line),
+            answered = self.prompts.next() => Step::Answered(answered.map(Box::new)),
+            envelope = driven(&mut self.driver) => Step::Envelope(envelope?),
+        })
+    }
+
+    fn code(&self) -> Code {
+        if self.last_failed { Code::Failed } else { Code::Done }
+    }
+
+    pub async fn close(&mut self) {
+        self.opener.callbacks.close();
+        drop(self.driver.take());
+        if let Some(open) = self.open.take() {
+            let ended = open.session.close("other").await;
+            ended.iter().for_each(|envelope| exit::warn_of(&envelope.event));
+            open.host.close().await;
+        }
+    }
+
+    /// Ctrl+C ends the turn, and the program with it.
+    fn interrupted(&mut self) -> Result<()> {
+        match &self.open {
+            Some(open) if self.is_running => {
+                open.session.send(Input::Interrupt { cancel_queued: true })?;
+            }
+            _ => self.driver = None,
+        }
+        self.input_ended();
+        Ok(())
+    }
+
+    /// No message and no answer can come any more. What was begun is finished.
+    fn input_ended(&mut self) {
+        self.is_input_open = false;
+        self.opener.callbacks.close();
+        // A tool can answer without the program.
+        self.attendance.take_if(|(_, prompter)| matches!(prompter, Prompter::Program(_)));
+        self.driver = self.driver.take().map(|driver| driver.until_quiet(PATIENCE_WITH_JOBS));
+    }
+
+    fn line(&mut self, text: &str) -> Result<()> {
+        let incoming = read_line(text)
+            .map_err(|why| Wrong::Usage(format!("cannot read a line of standard input: {why}")))?;
+        match incoming {
+            Incoming::User(user) => {
+                self.opened(InitializeRequest::default())?;
+                self.user(user)
+            }
+            Incoming::Request { id, body } => self.request(&id, &body),
+            Incoming::Response { id, answer } => {
+                self.opener.callbacks.answer(&id, answer);
+                Ok(())
+            }
+            Incoming::Cancel { .. } | Incoming::Other => Ok(()),
+        }
+    }
+
+    /// Opens the session unless it is open. False: it was.
+    pub(super) fn opened(&mut self, request: InitializeRequest) -> Result<bool> {
+        if self.open.is_some() {
+            return Ok(false);
+        }
+        let open = match self.opener.open(request) {
+            Ok(open) => open,
+            Err(error) => {
+                let frame = refused(&exit::words(&error), &SystemIds);
+                printer::print(&line(&frame))?;
+                return Err(error);
+            }
+        };
+        self.driver = Some(open.session.drive()?);
+        let prompter = match self.opener.args.sdk.permission_prompt_tool.as_deref() {
+            None => None,
+            Some("stdio") => Some(Prompter::Program(self.opener.callbacks.clone())),
+            Some(name) => Some(Prompter::Tool(name.to_owned())),
+        };
+        self.attendance = prompter.map(|prompter| (open.session.attend(), prompter));
+        self.open = Some(open);
+        Ok(true)
+    }
+
+    /// Answers a request of the program.
+    fn request(&mut self, id: &str, body: &Value) -> Result<()> {
+        if body.get("subtype").and_then(Value::as_str) == Some("initialize") {
+            let request = match InitializeRequest::read(body) {
+                Ok(request) => request,
+                Err(why) => return Ok(printer::print(&line(&failure(id, &why)))?),
+            };
+            let has_hooks = !request.hooks.is_empty();
+            let is_new = self.opened(request)?;
+            return self.introduce(id, is_new || !has_hooks);
+        }
+        self.opened(InitializeRequest::default())?;
+        self.answer(id, body)
+    }
+
+    fn user(&mut self, user: UserLine) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let uuid = user.uuid.clone().unwrap_or_else(ostler::new_uuid);
+        if !user.should_query {
+            open.record.prompt(&user.content, &uuid, false)?;
+            self.aside.extend(user.message.blocks().iter().cloned());
+            return Ok(());
+        }
+        let text = user.only_text().filter(|_| !user.verbatim && self.aside.is_empty());
+        let command = text.filter(|text| text.starts_with('/') && !self.is_running);
+        if let Some(local) = command.and_then(Local::of) {
+            return self.local(local);
+        }
+        let command = command.map(str::to_owned);
+        let mut message = user.message;
+        message.blocks_mut().splice(0..0, self.aside.drain(..));
+        let input = match command {
+            Some(text) => Input::Prompt(Prompt::typed(text)),
+            None if self.is_running => Input::Join(message),
+            None => Input::Prompt(message.into()),
+        };
+        let item = match open.session.send(input)? {
+            InputReceipt::Queued(item) => Some(item),
+            _ => None,
+        };
+        self.sent.push_back(Sent { uuid, content: user.content, item });
+        self.is_running = true;
+        Ok(())
+    }
+
+    /// What is answered without the model.
+    fn local(&mut self, local: Local) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let text = match local {
+            Local::Compact(focus) => {
+                open.session.send(Input::Compact { focus })?;
+                self.is_running = true;
+                return Ok(());
+            }
+            Local::Context => local::table(&open.session.context()).join("\n"),
+            Local::Cost => "The cost is in total_cost_usd of each result.".to_owned(),
+            Local::Clear => local::CLEAR.to_owned(),
+        };
+        let at = Timestamp(ostler::now_ms());
+        let frames = open.frames.local(&text, at, &open.view);
+        self.last_failed = false;
+        print_all(&frames)
+    }
+
+    fn envelope(&mut self, envelope: &Envelope) -> Result<()> {
+        let begun = self.follow(envelope);
+        let replays = self.opener.args.sdk.replay_user_messages;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let begins = matches!(envelope.event, Event::TurnStarted { .. });
+        let begins = begins || !open.frames.has_requested();
+        begun.iter().for_each(|sent| open.frames.answering(&sent.uuid));
+        let mut frames = open.frames.event(envelope, &open.view);
+        for sent in &begun {
+            open.record.prompt(&sent.content, &sent.uuid, begins)?;
+            if replays {
+                frames.push(open.frames.replay(&sent.content, &sent.uuid, envelope.at));
+            }
+        }
+        for frame in &frames {
+            if frame["type"] == "result" {
+                self.last_failed = frame["is_error"] == true;
+                open.record.turn_ended()?;
+            }
+            open.record.frame(frame)?;
+            printer::print(&line(frame))?;
+        }
+        match &envelope.event {
+            _ if !envelope.agent.is_root() => Ok(()),
+            Event::Finished(_) | Event::PromptRefused { .. } | Event::TurnAbandoned => {
+                self.turn_ended()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is queued starts by itself, however the turn before it ended.
+    fn turn_ended(&mut self) -> Result<()> {
+        self.is_running = false;
+        if let Some(open) = &self.open
+            && self.sent.iter().any(|sent| sent.item.is_some())
+        {
+            open.session.send(Input::RunQueued)?;
+            self.is_running = true;
+        }
+        Ok(())
+    }
+
+    /// Keeps up with what happened, and gives the messages that are part of the conversation now.
+    fn follow(&mut self, envelope: &Envelope) -> Vec<Sent> {
+        let Some(open) = &self.open else { return Vec::new() };
+        let is_root = envelope.agent.is_root();
+        match &envelope.event {
+            Event::CallAsked { question: Some(question), .. } => {
+                if let Some((_, prompter)) = &self.attendance {
+                    self.prompts.ask(question, prompter, open);
+                }
+            }
+            Event::QuestionClosed { id, .. } => self.prompts.close(id),
+            Event::ControlChanged(control) if is_root => {
+                self.opener.facts.set_mode(control.mode.name());
+            }
+            Event::TurnStarted { .. } if is_root => {
+                self.is_running = true;
+                // What waited in the inbox is delivered by an event of its own.
+                let first = self.sent.iter().position(|sent| sent.item.is_none());
+                return first.and_then(|first| self.sent.remove(first)).into_iter().collect();
+            }
+            Event::Delivered { ids } if is_root => return self.delivered(ids),
+            Event::Dequeued { ids } if is_root => drop(self.delivered(ids)),
+            Event::PromptRefused { .. } if is_root => drop(self.sent.pop_front()),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn delivered(&mut self, ids: &[InboundId]) -> Vec<Sent> {
+        let is_one = |sent: &Sent| sent.item.as_ref().is_some_and(|item| ids.contains(item));
+        let (delivered, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.sent).into_iter().partition(is_one);
+        self.sent = rest.into();
+        delivered
+    }
+
+    pub(super) fn state(&self) -> &'static str {
+        let Some(open) = &self.open else { return "idle" };
+        let is_busy = self.is_running
+            || !self.sent.is_empty()
+            || open.session.has_background_agents()
+            || open.session.has_report();
+        match is_busy {
+            _ if !self.prompts.is_empty() => "requires_action",
+            true => "running",
+            false => "idle",
+        }
+    }
+
+    /// A program that asked for it is told whether anything is still to come.
+    fn tell_state(&mut self) -> Result<()> {
+        let state = self.state();
+        let wants = self.opener.environment.text("CLAUDE_CODE_SDK_READS_SESSION_STATE");
+        if let Some(open) = &self.open
+            && state != std::mem::replace(&mut self.state, state)
+            && wants.as_deref() == Some("1")
+        {
+            let fields = json!({ "state": state, "sdk_host_only": true });
+            let frame = open.frames.system("session_state_changed", fields);
+            printer::print(&line(&frame))?;
+        }
+        Ok(())
+    }
+}
+
+async fn driven(driver: &mut Option<Driver>) -> Result<Option<Arc<Envelope>>> {
+    match driver {
+        Some(driver) => Ok(printer::paced(driver, false).await?),
+        None => std::future::pending().await,
+    }
+}
+
+pub fn print_all(frames: &[Value]) -> Result<()> {
+    Ok(frames.iter().try_for_each(|frame| printer::print(&line(frame)))?)
+}

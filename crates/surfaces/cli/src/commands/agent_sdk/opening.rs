@@ -1,0 +1,199 @@
+//! Opens the session that a program wants: flags, settings, and what its first request brings along.
+
+use super::transcript_file::TranscriptFile;
+use crate::args::RunArgs;
+use crate::commands::{no_key, trust};
+use crate::exit::{Wrong, warn};
+use anyhow::{Context, Result};
+use ostler::{Host, Input, Rewind, Rewinding, Session, StructuredOutput, SystemIds};
+use ostler_profile::{Access, Environment, Flags, Profile};
+use ostler_sdk::agent_sdk::{
+    Callbacks, FrameOptions, InitializeRequest, LiveFacts, SdkFrames, SessionView,
+    agent_definitions, callback_hooks, hook_watch, pipe_server, split_servers,
+};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Kinds of agents that ship.
+const SHIPPED: [&str; 3] = ["general-purpose", "Explore", "Plan"];
+
+pub struct Opener<'a> {
+    pub init: &'a ostler::Init,
+    pub environment: &'a Environment,
+    pub args: &'a RunArgs,
+    pub callbacks: Callbacks,
+    pub facts: Arc<LiveFacts>,
+    /// Lines for standard output.
+    pub out: mpsc::UnboundedSender<String>,
+}
+
+pub struct OpenSession {
+    pub host: Host,
+    pub session: Session,
+    pub view: SessionView,
+    pub frames: SdkFrames,
+    pub record: TranscriptFile,
+    pub approvals: Arc<dyn ostler::Approvals>,
+    pub agents: Vec<ostler::AgentDefinition>,
+    /// The model that was chosen at the start.
+    pub model: String,
+}
+
+/// How long the first prompt waits for servers that are not known yet.
+const FIRST_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+
+impl Opener<'_> {
+    pub fn open(&self, request: InitializeRequest) -> Result<OpenSession> {
+        let (flags, servers) = self.flags(&request)?;
+        let profile = self.profile(flags)?;
+        let credentials = given(&profile)?;
+        let key_source = credentials.label.clone();
+        let mut options = profile.options(credentials)?;
+        let approvals = profile.approvals();
+        let session = &mut options.session;
+        session.approvals = approvals.clone();
+        session.environment.push(("CLAUDECODE".into(), "1".into()));
+        session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
+        // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
+        session.mcp.may_change = session.tools.is_none();
+        // A program that gives servers expects their tools in the first turn.
+        session.mcp.first_wait = FIRST_WAIT;
+        let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
+        session.mcp.servers.extend(servers);
+        if self.args.sdk.include_hook_events {
+            session.hooks.watch =
+                Some(hook_watch(&self.facts, Arc::new(SystemIds), self.out.clone()));
+        }
+        session.agents.extend(request.agents);
+        session.agents.extend(self.agents()?);
+        let agents = session.agents.clone();
+        let structured = self.structured(request.json_schema)?;
+        if let Some(structured) = &structured {
+            structured.join(session);
+        }
+        let max_budget_usd = session.max_budget_usd;
+        let host = Host::open(self.init, options.host)?;
+        let session = host.session(options.session)?;
+        profile.news().iter().for_each(|notice| warn(notice));
+        let claude_home = profile.environment.claude_home()?;
+        let mut record = TranscriptFile::open(&session, self.args, claude_home)?;
+        self.go_back(&session, &mut record)?;
+        if let Some(path) = record.path() {
+            self.facts.set_transcript(path);
+        }
+        self.facts.set_mode(session.mode().name());
+        self.facts.set_session(session.id().as_str());
+        let frames = FrameOptions {
+            partial: self.args.include_partial_messages,
+            forward_subagent_text: request.forward_subagent_text,
+            structured,
+            max_budget_usd,
+        };
+        let names = SHIPPED.into_iter().map(str::to_owned);
+        let view = SessionView {
+            session: session.clone(),
+            key_source,
+            version: env!("CARGO_PKG_VERSION").into(),
+            agents: names.chain(agents.iter().map(|agent| agent.name.clone())).collect(),
+        };
+        let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
+        let model = session.model().to_string();
+        Ok(OpenSession { host, session, view, frames, record, approvals, agents, model })
+    }
+
+    /// The flags without the servers that the program runs itself, and the names of these.
+    fn flags(&self, request: &InitializeRequest) -> Result<(Flags, Vec<String>)> {
+        let args = self.args;
+        let mut flags: Flags = args.flags();
+        let read = |path: &std::path::PathBuf| {
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+        };
+        if let Some(path) = &args.sdk.system_prompt_file {
+            flags.system_prompt = Some(read(path)?);
+        }
+        if let Some(path) = &args.sdk.append_system_prompt_file {
+            flags.append_system_prompt = Some(read(path)?);
+        }
+        flags.system_prompt = flags.system_prompt.or_else(|| request.system_prompt.clone());
+        flags.append_system_prompt =
+            flags.append_system_prompt.or_else(|| request.append_system_prompt.clone());
+        let (mut kept, mut servers) = (Vec::new(), request.sdk_servers.clone());
+        for text in flags.mcp_config {
+            match serde_json::from_str(&text) {
+                Ok(configuration) => {
+                    let (rest, names) = split_servers(&configuration);
+                    kept.extend(rest.map(|rest| rest.to_string()));
+                    servers.extend(names);
+                }
+                // A file, or a mistake that is reported where it is read.
+                Err(_) => kept.push(text),
+            }
+        }
+        flags.mcp_config = kept;
+        Ok((flags, servers))
+    }
+
+    fn profile(&self, flags: Flags) -> Result<Profile> {
+        let args = self.args;
+        let profile = trust::begin_with(self.environment, flags, args.trust)?;
+        if no_key::check_continue(&profile, args).is_ok() {
+            return Ok(profile);
+        }
+        // There is nothing to continue with: a program that always continues begins like this.
+        let flags = Flags { continue_newest: false, ..profile.flags };
+        Ok(trust::begin_with(self.environment, flags, args.trust)?)
+    }
+
+    fn agents(&self) -> Result<Vec<ostler::AgentDefinition>> {
+        let Some(text) = &self.args.sdk.agents else { return Ok(Vec::new()) };
+        let wrong = |why: String| Wrong::Usage(format!("--agents: {why}"));
+        let value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        Ok(agent_definitions(Some(&value)).map_err(wrong)?)
+    }
+
+    fn structured(
+        &self,
+        brought: Option<serde_json::Value>,
+    ) -> Result<Option<Arc<StructuredOutput>>> {
+        let wrong = |why: String| Wrong::Usage(format!("--json-schema: {why}"));
+        let schema = match &self.args.sdk.json_schema {
+            Some(text) => {
+                Some(serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?)
+            }
+            None => brought,
+        };
+        let made = schema.map(StructuredOutput::new).transpose();
+        Ok(made.map_err(wrong)?)
+    }
+
+    /// A program may want to continue from an earlier message.
+    fn go_back(&self, session: &Session, record: &mut TranscriptFile) -> Result<()> {
+        let sdk = &self.args.sdk;
+        let turn = match (&sdk.resume_session_at, &sdk.resume_drops_turn) {
+            (Some(uuid), _) => record.turn_of(uuid).map(|turn| turn + 1).ok_or(uuid),
+            (None, Some(uuid)) => record.turn_of(uuid).ok_or(uuid),
+            (None, None) => return Ok(()),
+        };
+        let turn = turn.map_err(|uuid| {
+            Wrong::Usage(format!("no message {uuid} is on record in session {}", session.id()))
+        })?;
+        let overview = session.overview().map_or(0, |overview| overview.turns);
+        if turn <= overview {
+            let what = Rewinding { files: false, conversation: true };
+            let rewind = Rewind { turn, what, dry_run: false, keep: Vec::new(), shown: None };
+            session.send(Input::Rewind(rewind))?;
+        }
+        record.rewind(turn);
+        Ok(())
+    }
+}
+
+fn given(profile: &Profile) -> Result<ostler::Credentials> {
+    match profile.access()? {
+        Access::Given(credentials) => Ok(credentials),
+        Access::Missing(provider) => {
+            let _ = no_key::explain(&provider);
+            Err(Wrong::Config("there is no credential for the model".into()).into())
+        }
+    }
+}

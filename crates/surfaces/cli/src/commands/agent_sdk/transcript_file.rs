@@ -1,0 +1,158 @@
+//! The transcript of a session on disk, beside Ostler's own log, for programs that list and read sessions. A file that
+//! Claude Code wrote is never changed.
+
+use crate::args::RunArgs;
+use crate::exit::warn;
+use crate::output::printer;
+use anyhow::{Context, Result};
+use ostler::Session;
+use ostler_sdk::agent_sdk::{Transcript, TranscriptPlace, project_folder};
+use ostler_sdk::line;
+use serde_json::{Value, json};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How entries of ours are marked.
+const MARK: &str = "\"entrypoint\":\"ostler\"";
+/// Bytes of a transcript that are read when a session is resumed.
+const MOST: u64 = 256 << 20;
+
+pub struct TranscriptFile {
+    transcript: Transcript,
+    path: Option<PathBuf>,
+    /// None: nothing is written.
+    file: Option<File>,
+    /// Lines also go to the program.
+    mirrors: bool,
+}
+
+impl TranscriptFile {
+    pub fn open(session: &Session, args: &RunArgs, home: Option<PathBuf>) -> Result<Self> {
+        let cwd = session.workspace().cwd.clone();
+        let id = session.id().as_str();
+        let transcript = Transcript::new(id, &cwd, env!("CARGO_PKG_VERSION"), &branch(&cwd));
+        let mirrors = args.sdk.session_mirror;
+        let mut made = TranscriptFile { transcript, path: None, file: None, mirrors };
+        let Some(home) = home.filter(|_| !args.sdk.no_session_persistence) else { return Ok(made) };
+        let place = TranscriptPlace { folder: project_folder(&home, &cwd), session: id.to_owned() };
+        let path = place.file();
+        let had = read(&path);
+        if let Some(had) = &had {
+            made.transcript.follow(had);
+            if !had.contains(MARK) && !had.is_empty() {
+                warn(&format!("{} was written by Claude Code; it is not changed", path.display()));
+                return Ok(made);
+            }
+        }
+        made.path = Some(path.clone());
+        made.file = Some(create(&path)?);
+        if let (None, Some(source)) = (&had, forked_from(session, args, &place)) {
+            made.copy(&source);
+        }
+        Ok(made)
+    }
+
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub fn turn_of(&self, uuid: &str) -> Option<u32> {
+        self.transcript.turn_of(uuid)
+    }
+
+    pub fn rewind(&mut self, turn: u32) {
+        self.transcript.rewind(turn);
+    }
+
+    /// The message that a turn begins with, or that joined one.
+    pub fn prompt(&mut self, content: &Value, uuid: &str, begins_turn: bool) -> Result<()> {
+        let at = ostler::now_text();
+        let entry = self.transcript.prompt(content, uuid, &at, begins_turn);
+        self.write(&[entry])
+    }
+
+    pub fn frame(&mut self, frame: &Value) -> Result<()> {
+        let at = ostler::now_text();
+        match self.transcript.frame(frame, &at) {
+            Some(entry) => self.write(&[entry]),
+            None => Ok(()),
+        }
+    }
+
+    /// A turn is over.
+    pub fn turn_ended(&mut self) -> Result<()> {
+        match self.transcript.last_prompt() {
+            Some(entry) => self.write(&[entry]),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, entries: &[Value]) -> Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        if let Some(file) = &mut self.file {
+            let lines: String = entries.iter().map(line).collect();
+            if let Err(error) = file.write_all(lines.as_bytes()) {
+                // The session itself is in Ostler's own log.
+                warn(&format!("cannot write {}: {error}", path.display()));
+                self.file = None;
+            }
+        }
+        if self.mirrors {
+            let frame =
+                json!({ "type": "transcript_mirror", "filePath": path, "entries": entries });
+            printer::print(&line(&frame))?;
+        }
+        Ok(())
+    }
+
+    /// A fork begins with what was said before.
+    fn copy(&mut self, source: &str) {
+        self.transcript.follow(source);
+        let mut entries = Vec::new();
+        for mut entry in source.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        {
+            if let Some(fields) = entry.as_object_mut().filter(|fields| fields.contains_key("uuid"))
+            {
+                fields.insert("sessionId".into(), self.transcript.session().into());
+                fields.insert("entrypoint".into(), "ostler".into());
+                entries.push(entry);
+            }
+        }
+        if let Err(error) = self.write(&entries) {
+            warn(&error.to_string());
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn create(path: &Path) -> Result<File> {
+    let cannot = || format!("cannot write the transcript {}", path.display());
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(cannot)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(path).with_context(cannot)
+}
+
+fn forked_from(session: &Session, args: &RunArgs, place: &TranscriptPlace) -> Option<String> {
+    let id = args.resume.clone().filter(|_| args.fork_session);
+    let id = id.or_else(|| session.forked_from().map(|id| id.to_string()))?;
+    read(&TranscriptPlace { session: id, ..place.clone() }.file())
+}
+
+/// As far as it can be told without running git.
+fn branch(cwd: &Path) -> String {
+    let head = cwd.ancestors().find_map(|folder| {
+        let head = folder.join(".git/HEAD");
+        std::fs::read_to_string(head).ok()
+    });
+    let name = head.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/"));
+    name.unwrap_or_default().to_owned()
+}

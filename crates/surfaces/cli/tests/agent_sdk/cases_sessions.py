@@ -1,0 +1,262 @@
+"""Sessions: resume, continue, fork, go back; transcripts and stores."""
+
+import json
+import stat
+import uuid
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeSDKClient,
+    InMemorySessionStore,
+    ProcessError,
+    ResultError,
+    UserMessage,
+    get_session_info,
+    get_session_messages,
+    list_sessions,
+)
+from rig import *
+
+
+@case
+async def a_session_is_resumed_by_its_id(world):
+    world.model(say("one"), say("two", expect={"contains": ["first", "one"]}))
+    first = result(await ask(world, "first"))
+    second = result(await ask(world, "second", resume=first.session_id))
+    assert second.session_id == first.session_id and second.result == "two"
+
+
+@case
+async def an_unknown_session_is_an_error_result(world):
+    world.model(say("never"))
+    missing = str(uuid.uuid4())
+    try:
+        await ask(world, resume=missing)
+        raise AssertionError("no exception")
+    except ResultError as error:
+        assert missing in str(error) and error.exit_code == 1
+
+
+@case
+async def the_newest_session_is_continued(world):
+    world.model(say("one"), say("two", expect={"contains": ["first", "one"]}))
+    first = result(await ask(world, "first"))
+    second = result(await ask(world, "second", continue_conversation=True))
+    assert second.session_id == first.session_id
+
+
+@case
+async def without_a_session_to_continue_a_new_one_begins(world):
+    world.model(say("fresh"))
+    assert texts(await ask(world, continue_conversation=True)) == ["fresh"]
+
+
+@case
+async def a_fork_has_a_new_id_and_leaves_the_original(world):
+    world.model(say("one"), say("fork", expect={"contains": ["first"]}), say("original", expect={"contains": ["first"]}))
+    first = result(await ask(world, "first"))
+    fork = result(await ask(world, "second", resume=first.session_id, fork_session=True))
+    assert fork.session_id != first.session_id
+    again = result(await ask(world, "third", resume=first.session_id))
+    assert again.session_id == first.session_id and again.result == "original"
+
+
+@case
+async def a_session_gets_the_id_it_was_given(world):
+    world.model(say("one"))
+    wanted = str(uuid.uuid4())
+    assert result(await ask(world, session_id=wanted)).session_id == wanted
+
+
+@case
+async def a_fork_gets_the_id_it_was_given(world):
+    world.model(say("one"), say("two"))
+    first = result(await ask(world)).session_id
+    wanted = str(uuid.uuid4())
+    fork = result(await ask(world, resume=first, fork_session=True, session_id=wanted))
+    assert fork.session_id == wanted
+
+
+@case
+async def an_id_cannot_be_used_twice(world):
+    world.model(say("one"))
+    wanted = str(uuid.uuid4())
+    await ask(world, session_id=wanted)
+    try:
+        await ask(world, session_id=wanted)
+        raise AssertionError("no exception")
+    except (ProcessError, ResultError) as error:
+        assert error.exit_code == 1
+
+
+@case
+async def a_session_is_resumed_at_an_earlier_message(world):
+    world.model(say("one"), say("two"), say("other", expect={"contains": ["first", "third"]}))
+    messages = await ask(world, "first")
+    id, at = result(messages).session_id, messages[1].uuid
+    await ask(world, "second", resume=id)
+    found = result(await ask(world, "third", resume=id, resume_session_at=at))
+    assert found.result == "other" and found.session_id == id
+    kept = [m.message for m in reading(world, get_session_messages, id)]
+    assert "second" not in json.dumps(kept) and "third" in json.dumps(kept)
+
+
+@case
+async def a_fork_begins_at_an_earlier_message(world):
+    world.model(say("one"), say("two"), say("other", expect={"contains": ["first", "third"]}))
+    messages = await ask(world, "first")
+    id, at = result(messages).session_id, messages[1].uuid
+    await ask(world, "second", resume=id)
+    found = result(await ask(world, "third", resume=id, fork_session=True, resume_session_at=at))
+    assert found.session_id != id and found.result == "other"
+    assert "two" in json.dumps([m.message for m in reading(world, get_session_messages, id)])
+
+
+@case
+async def a_turn_can_be_dropped_on_resume(world):
+    world.model(say("one"), say("two"), say("other"))
+    id = result(await ask(world, "first")).session_id
+    messages = await ask(world, "second", resume=id)
+    dropped = next(m.uuid for m in messages if isinstance(m, AssistantMessage))
+    await ask(world, "third", resume=id, resume_drops_turn=dropped)
+    kept = json.dumps([m.message for m in reading(world, get_session_messages, id)])
+    assert "first" in kept and "third" in kept and "second" not in kept
+
+
+@case
+async def an_unknown_message_to_resume_at_is_refused(world):
+    world.model(say("one"))
+    id = result(await ask(world)).session_id
+    try:
+        await ask(world, resume=id, resume_session_at=str(uuid.uuid4()))
+        raise AssertionError("no exception")
+    except (ProcessError, ResultError):
+        pass
+
+
+def reading(world, function, *args, **more):
+    """Calls a function of the SDK that reads transcripts of this world."""
+    import os
+
+    had = os.environ.get("CLAUDE_CONFIG_DIR")
+    os.environ["CLAUDE_CONFIG_DIR"] = str(world.home / ".claude")
+    try:
+        return function(*args, directory=str(world.cwd), **more)
+    finally:
+        if had is None:
+            del os.environ["CLAUDE_CONFIG_DIR"]
+        else:
+            os.environ["CLAUDE_CONFIG_DIR"] = had
+
+
+@case
+async def sessions_are_listed(world):
+    world.model(say("one"), say("two"))
+    first = result(await ask(world, "the first prompt")).session_id
+    second = result(await ask(world, "the second prompt")).session_id
+    listed = {s.session_id: s for s in reading(world, list_sessions)}
+    assert set(listed) == {first, second}
+    assert listed[first].first_prompt == "the first prompt"
+    info = reading(world, get_session_info, second)
+    assert info.summary == "the second prompt" and info.cwd == str(world.cwd)
+
+
+@case
+async def the_messages_of_a_session_can_be_read(world):
+    world.model(call("Bash", command="echo hi"), say("done"))
+    messages = await ask(world, "do it")
+    id = result(messages).session_id
+    read = reading(world, get_session_messages, id)
+    assert [m.type for m in read] == ["user", "assistant", "user", "assistant"]
+    assert read[0].message["content"] == "do it"
+    assert read[-1].message["content"][0]["text"] == "done"
+    shown = [m.uuid for m in messages if isinstance(m, (AssistantMessage, UserMessage))]
+    assert [m.uuid for m in read[1:]] == shown
+
+
+@case
+async def a_resumed_session_grows_in_the_same_file(world):
+    world.model(say("one"), say("two"))
+    id = result(await ask(world, "first")).session_id
+    await ask(world, "second", resume=id)
+    read = reading(world, get_session_messages, id)
+    assert [m.type for m in read] == ["user", "assistant"] * 2
+
+
+@case
+async def a_fork_s_transcript_begins_with_the_history(world):
+    world.model(say("one"), say("two"))
+    id = result(await ask(world, "first")).session_id
+    fork = result(await ask(world, "second", resume=id, fork_session=True)).session_id
+    assert len(reading(world, get_session_messages, fork)) == 4
+    assert len(reading(world, get_session_messages, id)) == 2
+
+
+@case
+async def transcripts_are_private(world):
+    world.model(say("one"))
+    await ask(world)
+    [path] = (world.home / ".claude/projects").glob("*/*.jsonl")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@case
+async def transcripts_can_be_switched_off(world):
+    world.model(say("one"))
+    await ask(world, extra_args={"no-session-persistence": None})
+    assert not list((world.home / ".claude").glob("projects/*/*.jsonl"))
+
+
+@case
+async def a_file_of_claude_code_is_never_changed(world):
+    wanted = str(uuid.uuid4())
+    folder = world.home / ".claude/projects" / "".join(c if c.isalnum() else "-" for c in str(world.cwd))
+    folder.mkdir(parents=True)
+    path = folder / f"{wanted}.jsonl"
+    content = json.dumps({"type": "user", "uuid": "x", "entrypoint": "cli", "sessionId": wanted}) + "\n"
+    path.write_text(content)
+    world.model(say("one"))
+    try:
+        await ask(world, session_id=wanted)
+    except (ProcessError, ResultError):
+        pass
+    assert path.read_text() == content
+
+
+@case
+async def a_store_gets_every_entry(world):
+    store = InMemorySessionStore()
+    world.model(call("Bash", command="echo hi"), say("done"))
+    id = result(await ask(world, "go", session_store=store)).session_id
+    from claude_agent_sdk import project_key_for_directory
+
+    key = {"project_key": project_key_for_directory(str(world.cwd)), "session_id": id}
+    entries = await store.load(key)
+    kinds = [e["type"] for e in entries if e["type"] in ("user", "assistant")]
+    assert kinds == ["user", "assistant", "user", "assistant"], kinds
+
+
+@case
+async def a_session_is_resumed_from_a_store(world):
+    store = InMemorySessionStore()
+    world.model(say("one"), say("two", expect={"contains": ["first", "one"]}))
+    id = result(await ask(world, "first", session_store=store)).session_id
+    found = result(await ask(world, "second", session_store=store, resume=id))
+    assert found.result == "two" and found.session_id == id
+
+
+@case
+async def hooks_hear_of_a_resumed_session(world):
+    from claude_agent_sdk import HookMatcher
+
+    seen = []
+
+    async def hook(hook_input, *_):
+        seen.append(hook_input["source"])
+        return {}
+
+    world.model(say("one"), say("two"))
+    id = result(await ask(world)).session_id
+    await ask(world, resume=id, hooks={"SessionStart": [HookMatcher(hooks=[hook])]})
+    assert seen == ["resume"]
