@@ -10,9 +10,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Each retry means that another process gave the session back in between.
 const TRIES: usize = 100;
+/// A child that the dead owner was starting has a copy of the locked file until it becomes its program.
+const CHILD_STARTS: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Lock {
     path: PathBuf,
@@ -25,13 +29,39 @@ pub(crate) enum NotTaken {
     Failed(StoreError),
 }
 
+/// What became of one try to lock a file.
+enum Try {
+    Locked(Lock),
+    /// The last owner removed the file meanwhile; a lock on it would exclude nobody.
+    Removed,
+    /// The process that signed the file is gone, but a child of it still has it open.
+    Inherited {
+        owner: String,
+    },
+}
+
 impl Lock {
     pub fn take(path: &Path) -> Result<Lock, NotTaken> {
-        for _ in 0..TRIES {
+        let deadline = Instant::now() + CHILD_STARTS;
+        Lock::take_after(path, || {
+            std::thread::sleep(PAUSE);
+            Instant::now() < deadline
+        })
+    }
+
+    /// `pause` waits for the child of a dead owner, or says that the wait is over.
+    fn take_after(path: &Path, mut pause: impl FnMut() -> bool) -> Result<Lock, NotTaken> {
+        let mut tries = 0;
+        while tries < TRIES {
             let why = match files::open_file(path, OFlags::RDWR | OFlags::CREATE) {
                 Ok(file) => match Lock::on(file, path)? {
-                    Some(lock) => return Ok(lock),
-                    None => continue,
+                    Try::Locked(lock) => return Ok(lock),
+                    Try::Inherited { .. } if pause() => continue,
+                    Try::Inherited { owner } => return Err(NotTaken::Held { owner }),
+                    Try::Removed => {
+                        tries += 1;
+                        continue;
+                    }
                 },
                 Err(RefusedFile::NotAFile(what)) => format!("it is {what}. Remove it"),
                 Err(RefusedFile::Missing) => "its directory no longer exists".into(),
@@ -42,15 +72,22 @@ impl Lock {
         Err(failed(path, "other processes open and close the session all the time. Try again"))
     }
 
-    /// `None` if the file was removed meanwhile: the last owner does that, and a lock on it would exclude nobody.
-    fn on(file: File, path: &Path) -> Result<Option<Lock>, NotTaken> {
+    fn on(file: File, path: &Path) -> Result<Try, NotTaken> {
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(NotTaken::Held { owner: owner(file) }),
+            Err(TryLockError::WouldBlock) => {
+                let is_inherited = has_dead_owner(&file);
+                let owner = owner(file);
+                return if is_inherited {
+                    Ok(Try::Inherited { owner })
+                } else {
+                    Err(NotTaken::Held { owner })
+                };
+            }
             Err(TryLockError::Error(error)) => return Err(failed(path, error)),
         }
         if !stands_at(&file, path) {
-            return Ok(None);
+            return Ok(Try::Removed);
         }
         // The kernel gave us the lock although a live process has signed it: locks do not work on this file system.
         if let Some(owner) = living_owner(&file) {
@@ -59,7 +96,7 @@ impl Lock {
         files::make_private(&file).map_err(|error| failed(path, error))?;
         let lock = Lock { path: path.to_owned(), file };
         lock.sign();
-        Ok(Some(lock))
+        Ok(Try::Locked(lock))
     }
 
     /// Failing is fine: on a full disk the lock still works, it only does not name its owner.
@@ -126,6 +163,13 @@ fn living_owner(file: &File) -> Option<String> {
     lives.then(|| format!("pid {pid} on {}", at.escape_debug()))
 }
 
+/// The file is signed by a process of this machine that no longer runs.
+fn has_dead_owner(file: &File) -> bool {
+    signature(file).is_some_and(|(pid, start, at)| {
+        at == host() && start_time(&pid.to_string()) != Some(start)
+    })
+}
+
 /// Clock ticks between the machine's start and a process's.
 fn start_time(process: &str) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -175,12 +219,50 @@ mod tests {
         let late = files::open_file(&path, OFlags::RDWR).unwrap();
         let too_late = files::open_file(&path, OFlags::RDWR).unwrap();
         drop(first);
-        assert!(Lock::on(late, &path).unwrap().is_none());
+        assert!(matches!(Lock::on(late, &path).unwrap(), Try::Removed));
         let third = Lock::take(&path).unwrap();
-        assert!(Lock::on(too_late, &path).unwrap().is_none());
+        assert!(matches!(Lock::on(too_late, &path).unwrap(), Try::Removed));
         assert!(path.exists(), "giving up a lock that was none removes nobody's file");
         assert!(matches!(Lock::take(&path), Err(NotTaken::Held { .. })));
         drop(third);
         assert!(!path.exists());
+    }
+
+    /// A process that was killed while it started a command: the child has a copy of the locked file for a moment.
+    #[test]
+    fn the_child_of_a_dead_owner_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.lock");
+        let held_by = |text: String| {
+            fs::write(&path, text).unwrap();
+            let copy = files::open_file(&path, OFlags::RDWR).unwrap();
+            copy.try_lock().unwrap();
+            Some(copy)
+        };
+        let start = start_time("self").unwrap();
+        let dead = format!("4294967294 {start} {}\n", host());
+        let mut copy = held_by(dead.clone());
+        let taken = Lock::take_after(&path, || copy.take().is_some());
+        assert!(taken.is_ok() && copy.is_none(), "waited for, then taken");
+        drop(taken);
+        let copy = held_by(dead);
+        let mut pauses = 0;
+        let refused = Lock::take_after(&path, || {
+            pauses += 1;
+            pauses < 5
+        });
+        assert!(matches!(refused, Err(NotTaken::Held { .. })) && pauses == 5, "not for ever");
+        drop(copy);
+        // Nobody waits for an owner that lives, or may live on another machine.
+        for text in [
+            format!("{} {start} {}\n", std::process::id(), host()),
+            format!("4294967294 {start} elsewhere\n"),
+            String::new(),
+        ] {
+            let copy = held_by(text.clone());
+            let refused = Lock::take_after(&path, || panic!("waits: {text:?}"));
+            assert!(matches!(refused, Err(NotTaken::Held { .. })), "{text:?}");
+            drop(copy);
+        }
     }
 }
