@@ -1,12 +1,11 @@
 //! The MCP servers of a run: from the person's files, the project's and the flags.
 
 use crate::{Profile, ProfileError};
-use ostler::McpOptions;
-use ostler::Tier;
-use ostler::config::ServersText;
+use ostler::config::{ServerLimits, ServersText};
 use ostler::mcp_servers::{
     Configured, ServerConfig, ServerReach, ServerScope, from_json, from_yaml,
 };
+use ostler::{McpOptions, Tier, server_refusal};
 use std::path::{Path, PathBuf};
 
 /// Bytes of one file.
@@ -46,6 +45,7 @@ impl Profile {
         for argument in &self.flags.mcp_config {
             self.argument(argument, &mut found)?;
         }
+        found.restrict(&self.loaded.server_limits);
         Ok(found)
     }
 
@@ -138,6 +138,19 @@ impl ProfileServers {
         };
         let parse = if text.is_yaml { from_yaml } else { from_json };
         self.add(parse(&text.text, scope, value), &text.file);
+    }
+
+    /// Leaves out what settings do not permit, wherever it is configured.
+    fn restrict(&mut self, limits: &ServerLimits) {
+        for server in std::mem::take(&mut self.servers) {
+            match server_refusal(limits, &server) {
+                None => self.servers.push(server),
+                Some(key) => self.faults.push(format!(
+                    "the MCP server \"{}\" is not used: {key} in your settings does not permit it",
+                    server.name
+                )),
+            }
+        }
     }
 
     /// A later one of the same name counts if its scope is not weaker.

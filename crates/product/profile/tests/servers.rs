@@ -132,6 +132,33 @@ fn servers_of_a_project_count_after_trust_and_narrower_scopes_win() {
 }
 
 #[test]
+fn servers_that_settings_do_not_permit_are_left_out_wherever_they_are_configured() {
+    let person = Person::new();
+    person.write(
+        ".ostler/mcp.json",
+        r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "bad", "args": ["1"]}}}"#,
+    );
+    person.write(
+        ".ostler/settings.json",
+        r#"{"deniedMcpServers": [{"serverName": "a"}, {"serverCommand": ["bad", "1"]}, {"serverUrl": "https://*.evil.com/*"}]}"#,
+    );
+    let given = r#"{"mcpServers": {"c": {"url": "https://x.evil.com/mcp"}, "d": {"url": "https://good.com/mcp"}, "a": {"command": "y"}}}"#;
+    let flags = || Flags { mcp_config: vec![given.into()], ..Flags::default() };
+    let lines = person.servers(flags()).unwrap();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("session d: "), "{lines:?}");
+    let profile = person.load(flags());
+    let mut faults = profile.mcp_servers().unwrap().faults;
+    faults.sort();
+    assert_eq!(
+        faults,
+        ["a", "b", "c"].map(|name| format!(
+            "the MCP server \"{name}\" is not used: deniedMcpServers in your settings does not permit it"
+        ))
+    );
+}
+
+#[test]
 fn servers_of_claude_code_are_used_and_its_file_stays_as_it_is() {
     let person = Person::new();
     let text = r#"{"mcpServers": {"theirs": {"type": "sse", "url": "http://127.0.0.1/x"}}}"#;

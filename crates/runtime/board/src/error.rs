@@ -32,9 +32,9 @@ pub enum Refusal {
     Ambiguous { prefix: String, ids: Vec<String> },
     #[error("cannot add \"{title}\": it depends on {id}, which does not exist")]
     NoSuchDependency { title: String, id: String },
-    #[error("cannot add these tasks: they depend on each other in a circle: {}", .0.join(" → "))]
+    #[error("cannot add these tasks: they depend on each other in a cycle: {}", .0.join(" → "))]
     Cycle(Vec<String>),
-    #[error("there is a task {0} already")]
+    #[error("task {0} already exists")]
     Exists(String),
     #[error("task {id} is {}, so it cannot be {action}", status.name())]
     Status { id: String, status: Status, action: &'static str },
@@ -66,7 +66,7 @@ pub enum Refusal {
     Lease { seconds: u64, least: u64, most: u64 },
     #[error("there is no mail {0}; `ostler mail list --all` shows all of it")]
     NoSuchMail(String),
-    #[error("there is a different mail {0} already")]
+    #[error("a different mail {0} already exists")]
     MailExists(String),
     #[error("the mailbox of {to} is full: {unread} unread. Wait until {to} has read some")]
     MailboxFull { to: String, unread: u64 },
@@ -91,7 +91,7 @@ impl Refusal {
         match objection {
             Objection::Status(status) => Refusal::Status { id, status, action },
             Objection::Stale => Refusal::Stale { id, fence, why: "another claim has a newer one" },
-            Objection::LeaseOver => Refusal::Stale { id, fence, why: "that lease is over" },
+            Objection::LeaseOver => Refusal::Stale { id, fence, why: "that lease has expired" },
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::project_files::{
 };
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::SandboxSettings;
+use crate::server_limits::ServerLimits;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
     AgentFile, AgentFileState, Check, ConfigError, Plugin, ServersText, Settings, SettingsPlaces,
@@ -67,6 +68,8 @@ pub struct LoadedSettings {
     pub servers: Vec<ServersText>,
     /// MCP servers of the project that the person does not want.
     pub disabled_servers: Vec<String>,
+    /// Which MCP servers may be used, wherever they are configured.
+    pub server_limits: ServerLimits,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
     /// Plugins that are in effect: their agents and hooks are among those above.
@@ -422,6 +425,7 @@ impl SettingsLayers<'_> {
         self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
         self.loaded.ignored_hooks.extend(settings.hooks);
         self.loaded.disabled_servers.extend(settings.disabled_servers);
+        self.loaded.server_limits.add(settings.server_limits);
         if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {
             self.loaded.mode = Some(mode);
         }
@@ -447,6 +451,7 @@ impl SettingsLayers<'_> {
         loaded.hooks.extend(settings.hooks);
         loaded.servers.extend(settings.servers);
         loaded.disabled_servers.extend(settings.disabled_servers);
+        loaded.server_limits.add(settings.server_limits);
         loaded.policy.add(settings.policy);
         loaded.sandbox.add(settings.sandbox);
         // A project may save money, never spend more.

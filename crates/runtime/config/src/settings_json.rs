@@ -8,6 +8,8 @@ use crate::located_json::{Document, Located};
 use crate::misspelling::{nearest, restriction};
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::{self, SandboxSettings};
+use crate::server_limits::ServerLimits;
+use crate::servers_text::ServersText;
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::values::Values;
 use crate::warnings::Warnings;
@@ -41,6 +43,7 @@ pub struct Settings {
     pub servers: Option<ServersText>,
     /// MCP servers of the project that the person does not want.
     pub disabled_servers: Vec<String>,
+    pub server_limits: ServerLimits,
     /// The program that `apiKeyHelper` names.
     pub key_helper: Option<String>,
     pub warnings: Warnings,
@@ -64,23 +67,6 @@ impl Settings {
     }
 }
 
-/// MCP servers as a file configures them. Whoever starts them reads the rest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServersText {
-    pub file: PathBuf,
-    pub tier: Tier,
-    /// JSON with the key `mcpServers`, or the YAML of `mcp_config.yaml`.
-    pub text: String,
-    pub is_yaml: bool,
-}
-
-impl ServersText {
-    pub(crate) fn json(file: &Path, tier: Tier, servers: Located<'_>) -> Self {
-        let text = format!("{{\"mcpServers\": {}}}", servers.raw());
-        ServersText { file: file.to_owned(), tier, text, is_yaml: false }
-    }
-}
-
 /// Keys without which something that someone restricted would be free.
 const RESTRICTIONS: [&str; 7] =
     ["permissions", "deny", "ask", "defaultMode", "hooks", "sandbox", "budget"];
@@ -90,7 +76,13 @@ const RESTRICTIONS_OF_PERMISSIONS: [&str; 4] =
 const GRANTS: [&str; 2] = ["allow", "additionalDirectories"];
 
 /// Keys that are read one by one.
-const USED: [&str; 3] = ["disableAllHooks", "allowManagedHooksOnly", "disabledMcpjsonServers"];
+const USED: [&str; 5] = [
+    "disableAllHooks",
+    "allowManagedHooksOnly",
+    "disabledMcpjsonServers",
+    "deniedMcpServers",
+    "allowedMcpServers",
+];
 
 /// Rules, directories or variables in one list.
 const MOST: usize = 2000;
@@ -221,6 +213,8 @@ impl SettingsReading<'_> {
                 self.settings.servers = Some(ServersText::json(self.file, self.tier, value));
             }
             "disabledMcpjsonServers" => self.settings.disabled_servers = names(key, value),
+            "deniedMcpServers" if !value.is_null() => self.settings.server_limits.deny(value)?,
+            "allowedMcpServers" if !value.is_null() => self.settings.server_limits.allow(value)?,
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }

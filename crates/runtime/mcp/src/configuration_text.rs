@@ -269,7 +269,7 @@ fn plain(value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        _ => Err("a text is expected, not a list or an object".into()),
+        _ => Err("expected a string, not a list or an object".into()),
     }
 }
 

@@ -12,7 +12,7 @@ pub enum ServerError {
     Protocol(String),
     #[error("it ended{0}")]
     Ended(String),
-    #[error("it ended too often; reconnect it to try again")]
+    #[error("it exited too often; reconnect it to try again")]
     GivenUp,
     #[error("the call was not answered within {0} s and was cancelled")]
     CallSilent(u64),

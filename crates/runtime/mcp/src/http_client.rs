@@ -288,7 +288,7 @@ fn understood(
         if matches!(response.result, ServerResult::EmptyResult(_)));
     match greeting(message, has_session).filter(|_| is_empty) {
         Some(id) => {
-            let refusal = ErrorData::invalid_request("it does not know the greeting", None);
+            let refusal = ErrorData::invalid_request("it does not support this handshake", None);
             ServerJsonRpcMessage::error(refusal, Some(id))
         }
         None => answer,

@@ -165,9 +165,8 @@ fn living_owner(file: &File) -> Option<String> {
 
 /// The file is signed by a process of this machine that no longer runs.
 fn has_dead_owner(file: &File) -> bool {
-    signature(file).is_some_and(|(pid, start, at)| {
-        at == host() && start_time(&pid.to_string()) != Some(start)
-    })
+    signature(file)
+        .is_some_and(|(pid, start, at)| at == host() && start_time(&pid.to_string()) != Some(start))
 }
 
 /// Clock ticks between the machine's start and a process's.

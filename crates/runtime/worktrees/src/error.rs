@@ -119,7 +119,7 @@ pub enum WorktreeError {
     #[error("cannot {doing}: {why}")]
     Git { doing: &'static str, why: String },
 
-    #[error("cannot {doing}: git took longer than {seconds} s and was ended")]
+    #[error("cannot {doing}: git took longer than {seconds} s and was stopped")]
     TimedOut { doing: &'static str, seconds: u64 },
 
     #[error("cannot {doing}: git printed more than {limit} bytes")]

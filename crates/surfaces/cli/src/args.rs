@@ -219,9 +219,9 @@ pub enum Command {
     /// List the available skills, or show one
     #[command(after_help = "Example: ostler skills show code-review")]
     Skills(SkillsArgs),
-    /// Install, list and remove plugins: skills, commands, agents, hooks and MCP servers of others
+    /// Install, list and remove plugins: skills, commands, agents, hooks and MCP servers that others wrote
     ///
-    /// What a plugin can do is shown before it is in effect. If one of its files changes, it is disabled until you accept
+    /// Ostler shows what a plugin can do before it takes effect. If one of its files changes, it is disabled until you accept
     /// it again. See docs/plugins.md.
     #[command(after_help = "Example: ostler plugin add ./review-plugin")]
     Plugin(plugin::PluginArgs),
@@ -241,7 +241,7 @@ pub enum Command {
     /// Claim tasks from the board and work on each in a worktree of its own, in the sandbox
     ///
     /// A worker's permissions come from the settings and flags of its own machine, never from a task. Exit code 0 when
-    /// nothing is left (with --once), 3 if there was nothing to claim, 1 if something outside keeps failing. See
+    /// nothing is left (with --once), 3 if there was nothing to claim, 1 if the model, the board or the remote keeps failing. See
     /// docs/workers.md.
     #[command(
         after_help = "Example: ostler worker --count 4 --permission-mode acceptEdits --check 'cargo test'"
@@ -250,7 +250,7 @@ pub enum Command {
     /// Send mail to agents, and look at their mailboxes without reading them
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Mail(mail::MailArgs),
-    /// Show the workers of a board, what waits, how fast it goes, and the state of its server
+    /// Show a board's workers, waiting tasks and mail, throughput, and the state of its server
     ///
     /// Exit code 0, or 1 with one line that says why. See docs/scaling.md.
     #[command(after_help = "Example: ostler cluster status --watch")]
@@ -365,7 +365,7 @@ pub struct DoctorArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct SessionsArgs {
-    /// List the sessions that Claude Code began here; resume or import one by its id
+    /// List Claude Code's sessions in this directory; resume or import one by its id
     #[arg(long)]
     pub claude: bool,
     /// Print one JSON object per line

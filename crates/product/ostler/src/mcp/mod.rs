@@ -8,6 +8,7 @@ mod logins;
 mod prompt_offers;
 mod resource_tools;
 mod schema_room;
+mod server_permission;
 mod session_mcp;
 mod session_servers;
 mod tool_search;
@@ -15,6 +16,7 @@ mod tool_search;
 pub(crate) use choice::MCP_TOOL;
 pub use choice::McpChoice;
 pub use logins::logins;
+pub use server_permission::server_refusal;
 pub use session_mcp::{known_mcp, probe_mcp};
 pub(crate) use session_servers::SessionServers;
 

@@ -26,7 +26,7 @@ impl Team {
             let mut state = self.state();
             let member = state.members.get_mut(name).ok_or_else(|| self.unknown(name))?;
             if member.stopped.is_some() || member.stop_by.is_some() {
-                return Err(format!("{name} is being shut down already"));
+                return Err(format!("{name} is already being shut down"));
             }
             member.stop_by = Some(Instant::now() + limit);
         }

@@ -101,7 +101,7 @@ impl TaskTree {
         );
         let committed = shop.trees.commit(&self.tree, &message, &Author::default()).await?;
         for path in &committed.left_out {
-            let what = "is a repository or no regular file, and was not committed";
+            let what = "is a repository or not a regular file, so it was not committed";
             shop.say(WorkerEvent::Notice { text: format!("{about}: {} {what}", path.display()) });
         }
         let commit = committed.commit.map(|commit| commit.to_string());

@@ -132,7 +132,7 @@ pub fn plugin_state(installed: &InstalledPlugin, places: &SettingsPlaces) -> Plu
     match read_plugin(&installed.path, &places.tools) {
         Err(error) => PluginState::Unusable(error.to_string()),
         Ok(plugin) if plugin.name != installed.name => {
-            PluginState::Unusable(format!("it calls itself {} now", plugin.name))
+            PluginState::Unusable(format!("its name is now {}", plugin.name))
         }
         Ok(plugin) if plugin.sha256 != installed.sha256 => PluginState::Changed(Box::new(plugin)),
         Ok(plugin) => PluginState::Enabled(Box::new(plugin)),

@@ -32,7 +32,7 @@ pub fn page_text(
                 | "application/yaml"
         );
     if !is_text || body.contains(&0) && !has_wide_mark(body) {
-        let media = if media.is_empty() { "something that is no text" } else { media.as_str() };
+        let media = if media.is_empty() { "something that is not text" } else { media.as_str() };
         return Err(format!("the address leads to {media}, which is not shown as text"));
     }
     let text = decoded(content_type, body);

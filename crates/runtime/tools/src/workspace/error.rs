@@ -19,7 +19,7 @@ pub enum FileError {
     NameTooLong(usize),
     #[error("{} does not exist{hint}", show(path))]
     Missing { path: PathBuf, hint: String },
-    #[error("{} leads through too many links, probably in a circle.", show(.0))]
+    #[error("{} leads through too many links, probably in a loop.", show(.0))]
     Links(PathBuf),
     #[error("{} is not a directory, so nothing can be below it.", show(.0))]
     NotAFolder(PathBuf),

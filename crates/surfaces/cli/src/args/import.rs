@@ -4,13 +4,13 @@ use clap::ValueEnum;
 
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// The program that began the sessions [default: list those of all programs]
+    /// The program that created the sessions [default: list those of all programs]
     #[arg(value_enum)]
     pub program: Option<ProgramName>,
     /// The sessions to import, by id or unique prefix; without one, list them
     #[arg(value_name = "ID", requires = "program")]
     pub ids: Vec<String>,
-    /// Import all sessions that were begun in this directory and are not imported yet
+    /// Import all sessions that were started in this directory and have not been imported yet
     #[arg(long, conflicts_with_all = ["ids", "everywhere"], requires = "program")]
     pub all: bool,
     /// Print the conversations and import nothing

@@ -13,7 +13,7 @@ pub struct MailArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum MailCommand {
-    /// Send a mail to an agent; it is stored when this returns
+    /// Send mail to an agent; the mail is stored when the command returns
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Send(SendArgs),
     /// List mail, oldest first

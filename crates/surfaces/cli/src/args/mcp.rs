@@ -15,7 +15,7 @@ pub struct McpArgs {
 pub enum McpCommand {
     /// Offer Ostler's tools, and a whole agent, to MCP clients over standard input and output, or over HTTP
     ///
-    /// By default only tools that read are on offer. Each call is judged, confined and recorded like a call of a session;
+    /// By default, only tools that read are offered. Each call is judged, confined and recorded like a call of a session;
     /// what needs approval is denied unless the client can ask a person. See docs/mcp-server.md.
     #[command(after_help = "Example: ostler mcp serve --http 8080 --agent")]
     Serve(Box<ServeArgs>),
@@ -36,7 +36,7 @@ pub enum McpCommand {
         after_help = "Examples:\n  ostler mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ostler mcp add --transport http search https://mcp.example.com/mcp"
     )]
     Add(McpAddArgs),
-    /// List the configured servers and what is known about them; starts none
+    /// List the configured servers and what is known about them, without starting any
     #[command(after_help = "Example: ostler mcp list --json")]
     List {
         /// Print one JSON object per line
@@ -65,7 +65,7 @@ pub enum McpCommand {
         #[arg(short, long, value_enum, value_name = "SCOPE")]
         scope: Option<McpScope>,
     },
-    /// Start a server, ask what it offers, and end it
+    /// Start a server, ask what it offers, and stop it
     #[command(after_help = "Example: ostler mcp test files")]
     Test {
         /// The name of the server

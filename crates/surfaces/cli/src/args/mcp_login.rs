@@ -20,7 +20,7 @@ pub struct ServerArgs {
 pub struct LoginArgs {
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Print the address instead of opening a browser, and accept the address that the browser ends at on standard input
+    /// Print the address instead of opening a browser, and read the address that the browser ends up at from standard input
     #[arg(long)]
     pub no_browser: bool,
     /// Ask for exactly these scopes, separated by spaces [default: what the server asks for]

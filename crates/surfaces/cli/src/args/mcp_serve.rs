@@ -22,7 +22,7 @@ pub struct ServeArgs {
     /// Accept requests for this host name, too (repeatable)
     #[arg(long, value_name = "HOST", requires = "http", help_heading = SERVING)]
     pub allow_host: Vec<String>,
-    /// Accept requests of web pages of this origin: scheme, host and port (repeatable)
+    /// Accept requests from web pages of this origin: scheme, host and port (repeatable)
     #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = SERVING)]
     pub allow_origin: Vec<String>,
     /// Also offer a whole agent as the tool ostler_agent

@@ -15,7 +15,7 @@ pub struct PluginArgs {
 pub enum PluginCommand {
     /// Show what a plugin can do, ask, and install it
     ///
-    /// A directory is used where it is. A repository is cloned without running anything of it, and pinned to the commit.
+    /// A directory is used where it is. A repository is cloned without running anything in it, and pinned to the commit.
     #[command(
         after_help = "Example: ostler plugin add https://example.com/ann/review-plugin.git#v1.2"
     )]

@@ -107,7 +107,7 @@ pub struct IdArgs {
 pub struct ClaimArgs {
     /// The id of the task or a unique prefix [default: the next one]
     pub id: Option<String>,
-    /// Claim it in this name
+    /// Claim it under this name
     #[arg(long, value_name = "NAME")]
     pub worker: String,
     /// Return the task to the board unless the claim is renewed within this time
@@ -122,7 +122,7 @@ pub struct RenewArgs {
     /// The fence of your claim
     #[arg(long, value_name = "FENCE")]
     pub fence: u64,
-    /// How much longer from now
+    /// Extend the lease to this many seconds from now
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     pub lease: u64,
 }
@@ -134,7 +134,7 @@ pub struct FinishArgs {
     /// The fence of your claim
     #[arg(long, value_name = "FENCE")]
     pub fence: u64,
-    /// Record what came of it
+    /// Record the result
     #[arg(long, value_name = "TEXT")]
     pub result: Option<String>,
 }

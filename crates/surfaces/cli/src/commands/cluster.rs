@@ -82,7 +82,7 @@ fn lines(seen: &BoardOverview, now: u64) -> Vec<String> {
 fn worker_line(claim: &WorkerClaim, now: u64) -> String {
     let lease = match claim.lease_until.checked_sub(now) {
         Some(left) => format!("lease ends in {}", age(left)),
-        None => "lease is over".to_owned(),
+        None => "lease has expired".to_owned(),
     };
     let heartbeat = age(now.saturating_sub(claim.heartbeat_ms));
     format!(

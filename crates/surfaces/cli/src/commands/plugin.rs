@@ -76,7 +76,7 @@ fn enable(places: &SettingsPlaces, name: &str, (yes, json): (bool, bool)) -> Res
     let plugin = read_plugin(&known.path, &places.tools).map_err(wrong)?;
     if plugin.name != *name {
         let now = &plugin.name;
-        let what = format!("the plugin calls itself {now} now. Remove {name} and add it again");
+        let what = format!("the name of the plugin is now {now}. Remove {name} and add it again");
         return Err(Wrong::Config(what).into());
     }
     let is_as_accepted = plugin.sha256 == known.sha256;

@@ -148,7 +148,7 @@ async fn a_merge_checks_the_merged_files_in_the_sandbox() {
 
     let ran = run(&world, &["merge", "a", "c"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.starts_with("ostler/a: was merged before\nostler/c: merged as "), "{ran:?}");
+    assert!(ran.stdout.starts_with("ostler/a: already merged\nostler/c: merged as "), "{ran:?}");
     assert!(
         ran.stdout.contains("main is now at ") && ran.stdout.contains("files updated in "),
         "{ran:?}"

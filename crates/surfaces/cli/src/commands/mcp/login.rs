@@ -93,7 +93,7 @@ fn show(pending: &PendingLogin, browser: Option<&Browser>) -> Result<()> {
     if browser.is_none() {
         writeln!(
             out,
-            "If that browser runs on another machine, it ends at an address that begins with"
+            "If that browser runs on another machine, it ends up at an address that begins with"
         )?;
         writeln!(out, "http://127.0.0.1 and shows an error: copy that address and paste it here.")?;
     }

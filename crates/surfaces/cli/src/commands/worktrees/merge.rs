@@ -92,7 +92,7 @@ async fn commit_or_refuse(
     trees.release(tree).await?;
     for path in committed?.left_out {
         warn(&format!(
-            "{} in worktree {name} is a repository or no regular file, and was not committed",
+            "{} in worktree {name} is a repository or not a regular file, so it was not committed",
             path.display()
         ));
     }

@@ -170,7 +170,7 @@ fn outcome(outcome: &BranchOutcome) -> String {
         |names: &[String]| names.iter().map(|name| visible(name)).collect::<Vec<_>>().join(", ");
     match outcome {
         BranchOutcome::Merged { commit } => format!("merged as {}", commit.short()),
-        BranchOutcome::AlreadyMerged => "was merged before".to_owned(),
+        BranchOutcome::AlreadyMerged => "already merged".to_owned(),
         BranchOutcome::Missing => "there is no such branch".to_owned(),
         BranchOutcome::Conflict { files, with } if with.is_empty() => {
             format!("conflict in {}", paths(files))
