@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks into PDF files with nothing but Python's own library.
+"""Reads PDF files using only Python's standard library.
 
 usage: pdf.py info FILE
        pdf.py text FILE [PAGES]          text of the pages, e.g. 1-3,7
@@ -233,7 +233,7 @@ class File:
             elif name in ("ASCII85Decode", "A85"):
                 data = ascii85(data)
             else:
-                raise Failure(f"a stream is packed with {name}, which this script does not read")
+                raise Failure(f"a stream is compressed with {name}, which this script does not support")
         return data
 
     def pages(self):
@@ -420,7 +420,7 @@ def chosen(spec, count):
     for part in spec.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d*))?", part.strip())
         if not match:
-            raise Failure(f"{part!r} is no range of pages; write 1-3,7")
+            raise Failure(f"{part!r} is not a page range; write 1-3,7")
         low = int(match.group(1))
         high = low if match.group(2) is None else int(match.group(2) or count)
         if not 1 <= low <= high <= count:
