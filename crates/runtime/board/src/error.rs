@@ -96,6 +96,19 @@ impl Refusal {
     }
 }
 
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
+}
+
 const DAMAGED: &str = "Restore a copy, or move the file away to start an empty board";
 const CHECK: &str = "Check the file and its directory";
 
@@ -103,7 +116,13 @@ impl BoardError {
     pub(crate) fn of(path: &Path) -> impl Fn(rusqlite::Error) -> BoardError + '_ {
         |error| {
             let (why, hint) = match error.sqlite_error_code() {
-                _ if is_damage(&error) => ("it is damaged or no task board".to_owned(), DAMAGED),
+                _ if is_damage(&error) => {
+                    ("it is damaged, or it is not a task board".to_owned(), DAMAGED)
+                }
+                // Somebody has edited it by hand.
+                _ if is_unreadable(&error) => {
+                    (format!("an entry in it is damaged ({error})"), DAMAGED)
+                }
                 _ if is_out_of_room(&error) => {
                     ("the disk is full".to_owned(), "Free some disk space")
                 }
