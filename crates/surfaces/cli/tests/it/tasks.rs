@@ -90,6 +90,12 @@ fn people_read_lines() {
     for part in ["in_progress", "worker       me", "fence 1, ends in", "claimed by me, fence 1"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    tasks(&world, &["fail", &id, "--fence", "1", "--error", "one\n\ntwo\u{1b}[2J"]);
+    let shown = tasks(&world, &["show", &id]).stdout;
+    let lines = "\nerror        one\n\n             two\\u{1b}[2J\n";
+    assert!(shown.contains(lines) && shown.ends_with("failed, fence 1: one …\n"), "{shown}");
+    let list = tasks(&world, &["list"]).stdout;
+    assert!(list.contains("Strange \\u{202e} title  (one …)\n"), "{list}");
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn the_board_is_the_projects_or_the_one_that_is_named() {
     let damaged = world.file("damaged.db", &"this is no database ".repeat(500));
     refused(
         &tasks(&world, &["list", "--board", damaged.to_str().unwrap()]),
-        "damaged or no task board",
+        "damaged, or it is not a task board",
     );
     assert!(world.read("damaged.db").starts_with("this is no database"));
 }
