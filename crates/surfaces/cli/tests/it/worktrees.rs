@@ -185,6 +185,7 @@ async fn overlaps_conflicts_and_dirty_checkouts_are_reported() {
     let ran = run(&world, &["merge", "one", "two", "--commit"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("ostler/two: conflict in file with ostler/one"), "{ran:?}");
+    assert!(!ran.stdout.contains("task "), "no task of this board is done there: {ran:?}");
     assert!(
         git(&world, &["branch", "--list", "ostler/*"]).contains("ostler/two"),
         "both branches are kept"
