@@ -20,9 +20,18 @@ fn reply(parts: &[(&'static str, Vec<Reply>)], request: &Recorded) -> Reply {
     let prompt = request.messages()[0].to_string();
     let is_answer = |message: &&Value| message["role"] == "assistant";
     let nth = request.messages().iter().filter(is_answer).count();
-    let part = parts.iter().find(|(word, _)| prompt.contains(word));
+    let part = parts.iter().find(|(word, _)| has_word(&prompt, word));
     let (word, replies) = part.unwrap_or_else(|| panic!("nobody expects {prompt}"));
     replies.get(nth).cloned().unwrap_or_else(|| panic!("{word} has no answer {nth}"))
+}
+
+/// As a whole: the prompt also names directories, and the random name of one may contain a short word.
+pub fn has_word(text: &str, word: &str) -> bool {
+    let is_edge = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric());
+    text.match_indices(word).any(|(at, _)| {
+        let after = text[at + word.len()..].chars().next();
+        is_edge(text[..at].chars().next_back()) && is_edge(after)
+    })
 }
 
 pub fn agent(answer: Reply, kind: &str, prompt: &str) -> Reply {
