@@ -58,7 +58,7 @@ pub enum Refusal {
     Name { what: &'static str, name: String },
     #[error("a task id has up to 64 letters, digits, \"-\" and \"_\", unlike \"{0}\"")]
     Id(String),
-    #[error("the title of a task is one line that is not empty")]
+    #[error("the title of a task is one line without control characters, and not empty")]
     Title,
     #[error("{0}")]
     Glob(String),
@@ -90,7 +90,9 @@ impl Refusal {
         let id = id.to_owned();
         match objection {
             Objection::Status(status) => Refusal::Status { id, status, action },
-            Objection::Stale => Refusal::Stale { id, fence, why: "another claim has a newer one" },
+            Objection::Stale => {
+                Refusal::Stale { id, fence, why: "that is not the fence of its last claim" }
+            }
             Objection::LeaseOver => Refusal::Stale { id, fence, why: "that lease is over" },
         }
     }

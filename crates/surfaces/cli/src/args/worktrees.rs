@@ -74,7 +74,7 @@ pub struct MergeArgs {
     /// Return work of tasks that cannot be merged to this board [default: OSTLER_BOARD, or the project's board]
     #[arg(long, value_name = "PATH|URL")]
     pub board: Option<String>,
-    /// Report overlaps and conflicts between these worktrees, and merge nothing
+    /// Report overlaps and conflicts between these worktrees, and merge nothing; with --all, also of those in use
     #[arg(long, conflicts_with_all = ["check", "commit", "committed_only"])]
     pub dry_run: bool,
 }

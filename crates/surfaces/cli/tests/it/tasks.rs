@@ -130,9 +130,12 @@ fn what_is_refused_is_one_line() {
     refused(&tasks(&world, &["retry", &id]), "is pending, so it cannot be retried");
     refused(&tasks(&world, &["claim", "--worker", "me", "--lease", "0"]), "a lease of 0 seconds");
     object(&world, &["claim", "--worker", "me"]);
-    refused(&tasks(&world, &["renew", &id, "--fence", "2"]), "not recorded");
+    let other = "is not claimed with fence 2: that is not the fence of its last claim";
+    refused(&tasks(&world, &["renew", &id, "--fence", "2"]), other);
     assert_eq!(tasks(&world, &["finish", &id]).code, Some(2), "the fence is missing");
     assert_eq!(tasks(&world, &["add", "x", "--priority", "urgent"]).code, Some(2));
+    let none = tasks(&world, &["list", "--limit", "0"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""), "it has tasks: {none:?}");
 }
 
 #[test]

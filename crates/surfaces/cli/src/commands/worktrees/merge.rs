@@ -146,6 +146,16 @@ fn task_of(entry: &TreeEntry) -> Option<&str> {
 
 async fn chosen(trees: &Worktrees, args: &MergeArgs) -> Result<Vec<TreeEntry>, WorktreeError> {
     let mut entries = Vec::new();
+    if args.all && args.dry_run {
+        // Conflicts are found early: also with work that is not done yet.
+        entries = trees.list().await?;
+        entries.retain(|entry| {
+            let has_changes = entry.uncommitted.as_ref().is_some_and(|found| found.has_changes());
+            matches!(entry.state, TreeState::Idle | TreeState::InUse)
+                && (entry.unmerged > 0 || has_changes)
+        });
+        return Ok(entries);
+    }
     if args.all {
         entries = trees.list().await?;
         entries.retain(|entry| entry.state == TreeState::Idle && entry.unmerged > 0);
