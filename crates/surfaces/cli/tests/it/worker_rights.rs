@@ -45,6 +45,18 @@ fn the_text_of_a_task_is_quoted_and_gives_no_rights() {
     assert_eq!(git(&world, &["branch", "--list", "ostler/*"]), "");
 }
 
+#[test]
+fn one_denied_call_is_named() {
+    let world = world(|_, answers| match answers {
+        0 => bash("touch evil"),
+        _ => text("I was not allowed to."),
+    });
+    let id = add(&world, &["Touch"]);
+    let ran = finish(world.command(&["worker", "--once", "--json"]).spawn().unwrap());
+    let error = task(&world, &id)["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.starts_with("nothing was allowed: the call of Bash was denied. "), "{ran:?}");
+}
+
 /// Rules of the machine that name files of the checkout hold in the worktree, too.
 #[test]
 fn rules_about_the_checkout_hold_in_the_worktree() {
