@@ -162,6 +162,12 @@ impl BoardError {
         }
     }
 
+    pub(crate) fn gone(path: &Path) -> BoardError {
+        let why = "its file was removed or replaced while it was open".to_owned();
+        let hint = "Restore it, or start again to use the new one";
+        BoardError::File { path: path.to_owned(), why, hint }
+    }
+
     pub(crate) fn foreign(path: &Path) -> BoardError {
         let why = "it is a database of another program".to_owned();
         BoardError::File { path: path.to_owned(), why, hint: "Choose another file with --board" }

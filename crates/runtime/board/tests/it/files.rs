@@ -2,7 +2,7 @@
 
 use crate::board_cases::task;
 use crate::place::{LEASE, open_file};
-use ostler_board::{Board, BoardError, BoardFile, Limits, NewTask, Setup};
+use ostler_board::{Board, BoardError, BoardFile, Limits, NewTask, Setup, TaskAction};
 use ostler_core::time::{Clock, SteppingClock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -65,6 +65,32 @@ fn a_file_that_cannot_be_used_is_left_alone_and_named() {
 
     assert!(why_not(&folder.path().join("nowhere/board.db")).contains("Create its directory"));
     assert!(why_not(folder.path()).contains("irectory"));
+}
+
+/// Otherwise a worker would report to a file that nobody else sees.
+#[test]
+fn a_file_that_is_gone_is_noticed_by_whoever_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.db");
+    let mut board = opened(&path).unwrap();
+    board.add(&[task("a")]).unwrap();
+    let fence = board.claim(None, "w", LEASE).unwrap().unwrap().fence;
+    for name in ["board.db", "board.db-wal", "board.db-shm"] {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let finish = TaskAction::Finish { fence, result: None };
+    let mut refused = || {
+        for why in [board.act("a", &finish).map(drop), board.show("a").map(drop)] {
+            let why = why.unwrap_err().to_string();
+            assert!(why.contains("its file was removed or replaced"), "{why}");
+        }
+    };
+    refused();
+    // Another board in its place is not the same one.
+    let mut other = opened(&path).unwrap();
+    other.add(&[task("a")]).unwrap();
+    refused();
+    assert_eq!(other.show("a").unwrap().attempt, 0);
 }
 
 /// Fault corpus G17: SQLite refuses most of what a person could get wrong; what was wrong before is named.
