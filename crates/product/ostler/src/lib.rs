@@ -246,5 +246,6 @@ pub use undo::{
     undo_steps,
 };
 pub use worker::{
-    TaskRef, WorkBranch, WorkerEnd, WorkerEvent, WorkerOptions, WorkerStop, run_workers,
+    FailedMerge, TaskRef, WorkBranch, WorkerEnd, WorkerEvent, WorkerOptions, WorkerStop,
+    resolves_a_merge, return_branch, run_workers,
 };

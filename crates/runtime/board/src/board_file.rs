@@ -10,6 +10,8 @@ use crate::registry::Registry;
 use ostler_core::time::Clock;
 use ostler_database::{beside, open_if, patient};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +37,8 @@ pub struct Setup {
 /// An open board with its mailboxes. Not shared between threads: each opens its own.
 pub struct BoardFile {
     pub(crate) path: PathBuf,
+    /// Which file it was when it was opened.
+    identity: (u64, u64),
     pub(crate) connection: Connection,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
@@ -83,10 +87,11 @@ impl BoardFile {
         connection.busy_handler(Some(wait)).map_err(BoardError::of(path))?;
         let bell = Bell::of(&beside(path, ".bell")).map_err(BoardError::io(path))?;
         let key = path.canonicalize().map_err(BoardError::io(path))?;
+        let identity = identity(path).map_err(BoardError::io(path))?;
         let commits = COMMITS.get_or_make(&key, GroupCommit::default);
         let Setup { clock, limits } = setup;
         let path = path.to_owned();
-        let mut file = BoardFile { path, connection, clock, limits, bell, commits };
+        let mut file = BoardFile { path, identity, connection, clock, limits, bell, commits };
         file.prepare()?;
         Ok(file)
     }
@@ -149,7 +154,21 @@ impl BoardFile {
     ) -> Result<T, BoardError> {
         let clock = self.clock.clone();
         let act = move |tx: &Transaction<'_>| act(tx, clock.now().0);
-        self.commits.perform(&mut self.connection, &self.path, durability, act)
+        self.check_identity()?;
+        let done = self.commits.perform(&mut self.connection, &self.path, durability, act)?;
+        // Only then is the change in the file that others see.
+        self.check_identity()?;
+        Ok(done)
+    }
+
+    /// SQLite would go on with a file that nobody else sees any more.
+    fn check_identity(&self) -> Result<(), BoardError> {
+        match identity(&self.path) {
+            Ok(found) if found == self.identity => Ok(()),
+            Ok(_) => Err(BoardError::gone(&self.path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(BoardError::gone(&self.path)),
+            Err(error) => Err(BoardError::io(&self.path)(error)),
+        }
     }
 
     /// Several reads that see the same state.
@@ -157,6 +176,7 @@ impl BoardFile {
         &mut self,
         act: impl FnOnce(&Transaction<'_>) -> Done<T>,
     ) -> Result<T, BoardError> {
+        self.check_identity()?;
         let failed = BoardError::of(&self.path);
         let tx = self.connection.transaction_with_behavior(TransactionBehavior::Deferred);
         match act(&tx.map_err(&failed)?) {
@@ -185,6 +205,11 @@ fn may_be_ours(connection: &Connection) -> rusqlite::Result<bool> {
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     Ok(tables == 0 && pragma(connection, "user_version")? == 0)
+}
+
+fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    let found = path.metadata()?;
+    Ok((found.dev(), found.ino()))
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {

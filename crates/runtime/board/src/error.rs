@@ -58,7 +58,7 @@ pub enum Refusal {
     Name { what: &'static str, name: String },
     #[error("a task id has up to 64 letters, digits, \"-\" and \"_\", unlike \"{0}\"")]
     Id(String),
-    #[error("the title of a task is one line that is not empty")]
+    #[error("the title of a task is one line without control characters, and not empty")]
     Title,
     #[error("{0}")]
     Glob(String),
@@ -90,10 +90,25 @@ impl Refusal {
         let id = id.to_owned();
         match objection {
             Objection::Status(status) => Refusal::Status { id, status, action },
-            Objection::Stale => Refusal::Stale { id, fence, why: "another claim has a newer one" },
+            Objection::Stale => {
+                Refusal::Stale { id, fence, why: "that is not the fence of its last claim" }
+            }
             Objection::LeaseOver => Refusal::Stale { id, fence, why: "that lease has expired" },
         }
     }
+}
+
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
 }
 
 const DAMAGED: &str = "Restore a copy, or move the file away to start an empty board";
@@ -103,7 +118,13 @@ impl BoardError {
     pub(crate) fn of(path: &Path) -> impl Fn(rusqlite::Error) -> BoardError + '_ {
         |error| {
             let (why, hint) = match error.sqlite_error_code() {
-                _ if is_damage(&error) => ("it is damaged or no task board".to_owned(), DAMAGED),
+                _ if is_damage(&error) => {
+                    ("it is damaged, or it is not a task board".to_owned(), DAMAGED)
+                }
+                // Somebody has edited it by hand.
+                _ if is_unreadable(&error) => {
+                    (format!("an entry in it is damaged ({error})"), DAMAGED)
+                }
                 _ if is_out_of_room(&error) => {
                     ("the disk is full".to_owned(), "Free some disk space")
                 }
@@ -139,6 +160,12 @@ impl BoardError {
             };
             BoardError::File { path: path.to_owned(), why: error.to_string(), hint }
         }
+    }
+
+    pub(crate) fn gone(path: &Path) -> BoardError {
+        let why = "its file was removed or replaced while it was open".to_owned();
+        let hint = "Restore it, or start again to use the new one";
+        BoardError::File { path: path.to_owned(), why, hint }
     }
 
     pub(crate) fn foreign(path: &Path) -> BoardError {

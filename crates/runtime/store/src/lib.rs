@@ -53,6 +53,7 @@ pub use job_folder::{
     kept_end as end_of_kept_job, prune_jobs, unreadable_jobs,
 };
 pub use layout::project_name;
+pub use listing::beginning_of_prompt;
 pub use log_glimpse::LogGlimpse;
 pub use memory_store::{MemoryBlobs, SessionsInMemory};
 pub use process_mark::{ProcessMark, parents, process_mark, process_words};

@@ -87,7 +87,14 @@ pub(crate) fn title(message: &Message) -> String {
 }
 
 fn shorten(text: &str) -> String {
-    text.trim().chars().take(TITLE_CHARS).collect()
+    beginning_of_prompt(text).chars().take(TITLE_CHARS).collect()
+}
+
+/// What a prompt is about. That of a worker quotes a task of the board, whose title is in the second line.
+pub fn beginning_of_prompt(text: &str) -> &str {
+    let text = text.trim();
+    let quoted = text.split_once('\n').filter(|(line, _)| line.starts_with("<board-task "));
+    quoted.map_or(text, |(_, rest)| rest.trim_start())
 }
 
 fn entry(line: &[u8]) -> Option<Entry> {

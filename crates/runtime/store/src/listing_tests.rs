@@ -79,6 +79,17 @@ fn long_prompts_have_titles() {
 }
 
 #[test]
+fn the_title_of_a_worker_is_that_of_its_task() {
+    let text = "<board-task id=\"3f2a\" attempt=\"1\">\nPort the parser\n\nAll of it.";
+    for long in ["", &"x".repeat(1_000_000)] {
+        let title = title_of(&[opened(), prompt(vec![Block::text(format!("{text}{long}"))])]);
+        assert!(title.starts_with("Port the parser\n"), "{title}");
+    }
+    let typed = "<board-task is a tag";
+    assert_eq!(title_of(&[opened(), prompt(vec![Block::text(typed)])]), typed);
+}
+
+#[test]
 fn the_title_is_the_first_text_of_a_person() {
     let empty = prompt(vec![Block::text("  "), meta("not mine")]);
     assert_eq!(

@@ -4,8 +4,15 @@ use crate::commit::Author;
 use crate::error::WorktreeError;
 use crate::object_id::ObjectId;
 use crate::overlap::TrialMerge;
+use crate::registry::TreeRecord;
 use crate::worktrees::{BRANCH_PREFIX, Worktrees};
-use std::path::PathBuf;
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that are searched for conflict markers.
+const MOST_SEARCHED: u64 = 64 << 20;
 
 /// A commit that has everything, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +58,8 @@ impl Worktrees {
         };
         let git = self.safe_git().await?;
         for branch in branches {
-            let name =
-                if branch.starts_with("refs/") { branch } else { &format!("refs/heads/{branch}") };
-            let Some(tip) = ObjectId::resolve(&self.git, &self.repository.top, name).await? else {
+            let name = reference(branch);
+            let Some(tip) = ObjectId::resolve(&self.git, &self.repository.top, &name).await? else {
                 continue;
             };
             if self.is_ancestor(&tip, &at).await? {
@@ -74,4 +80,65 @@ impl Worktrees {
         }
         Ok(Start::At(at))
     }
+
+    /// A merge of a branch that conflicts, for whoever resolves it: a commit with both histories, in whose files the
+    /// conflicts are marked. Only objects are written. None: they do not conflict, have no history in common, or there is no
+    /// such branch. Without a commit, the one that is checked out here.
+    ///
+    /// # Errors
+    /// If git fails.
+    pub async fn start_in_conflict(
+        &self,
+        commit: Option<ObjectId>,
+        branch: &str,
+        author: &Author,
+    ) -> Result<Option<(ObjectId, Vec<PathBuf>)>, WorktreeError> {
+        let at = match commit {
+            Some(commit) => commit,
+            None => self.repository.start_point(&self.git).await?.commit,
+        };
+        let name = reference(branch);
+        let tip = ObjectId::resolve(&self.git, &self.repository.top, &name).await?;
+        let Some(tip) = tip else { return Ok(None) };
+        let git = self.safe_git().await?;
+        let merged = self.merged_tree(&git, &at, &tip).await?;
+        let Some(merged) = merged.filter(|merged| !merged.conflicts.is_empty()) else {
+            return Ok(None);
+        };
+        let message = format!("Merge branch '{branch}', with its conflicts marked\n");
+        let commit = self.write_commit(&git, &merged.tree, &[at, tip], &message, author).await?;
+        Ok(Some((commit, merged.conflicts)))
+    }
+
+    /// Those of the files in which conflicts are still marked. What is no regular file has none.
+    pub fn still_marked(&self, record: &TreeRecord, files: &[PathBuf]) -> Vec<PathBuf> {
+        files.iter().filter(|file| is_marked(&record.path.join(file))).cloned().collect()
+    }
+}
+
+fn reference(branch: &str) -> String {
+    match branch.starts_with("refs/") {
+        true => branch.to_owned(),
+        false => format!("refs/heads/{branch}"),
+    }
+}
+
+/// A file that cannot be read counts as marked: nobody knows.
+fn is_marked(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return false,
+        Err(error) => return error.kind() != std::io::ErrorKind::NotFound,
+    }
+    // A link that took its place in the meantime is not followed.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return true };
+    let file = File::from(file);
+    let (mut begins, mut ends) = (false, false);
+    for line in BufReader::new(file.take(MOST_SEARCHED)).split(b'\n') {
+        let Ok(line) = line else { return true };
+        begins |= line.starts_with(b"<<<<<<< ");
+        ends |= begins && line.starts_with(b">>>>>>> ");
+    }
+    begins && ends
 }

@@ -27,6 +27,13 @@ pub enum TrialMerge {
     Unrelated,
 }
 
+/// What git makes of two commits.
+pub(crate) struct MergedTree {
+    pub tree: ObjectId,
+    /// These files have conflict markers in the tree, or the version of one side.
+    pub conflicts: Vec<PathBuf>,
+}
+
 /// Lines of the common ancestor, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LineRange {
@@ -109,6 +116,22 @@ impl Worktrees {
         one: &ObjectId,
         other: &ObjectId,
     ) -> Result<TrialMerge, WorktreeError> {
+        Ok(match self.merged_tree(git, one, other).await? {
+            None => TrialMerge::Unrelated,
+            Some(MergedTree { tree, conflicts }) if conflicts.is_empty() => {
+                TrialMerge::Clean { tree }
+            }
+            Some(MergedTree { conflicts, .. }) => TrialMerge::Conflict { files: conflicts },
+        })
+    }
+
+    /// None if they have no commit in common.
+    pub(crate) async fn merged_tree(
+        &self,
+        git: &Git,
+        one: &ObjectId,
+        other: &ObjectId,
+    ) -> Result<Option<MergedTree>, WorktreeError> {
         let doing = "try a merge";
         let call = git.on_tree(&self.repository.git_dir, &self.repository.top, doing);
         let call = call.args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
@@ -116,19 +139,19 @@ impl Worktrees {
         let mut parts = output.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty());
         match output.code {
             0 | 1 => {}
-            _ if output.stderr.contains("unrelated histories") => return Ok(TrialMerge::Unrelated),
+            _ if output.stderr.contains("unrelated histories") => return Ok(None),
             _ => return Err(output.failure()),
         }
         let tree =
             ObjectId::printed(&String::from_utf8_lossy(parts.next().unwrap_or_default()), doing)?;
         if output.code == 0 {
-            return Ok(TrialMerge::Clean { tree });
+            return Ok(Some(MergedTree { tree, conflicts: Vec::new() }));
         }
-        let mut files: Vec<PathBuf> =
+        let mut conflicts: Vec<PathBuf> =
             parts.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect();
-        files.sort();
-        files.dedup();
-        Ok(TrialMerge::Conflict { files })
+        conflicts.sort();
+        conflicts.dedup();
+        Ok(Some(MergedTree { tree, conflicts }))
     }
 
     /// The lines of the old version that a file's changes touch.

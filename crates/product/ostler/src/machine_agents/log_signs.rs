@@ -7,6 +7,7 @@ use ostler_core::question::Question;
 use ostler_core::session::{AgentRecord, Entry};
 use ostler_core::teammate::TeammateStatus;
 use ostler_core::time::Timestamp;
+use ostler_store::beginning_of_prompt;
 
 /// The entries that are looked at.
 pub(super) const FACTS: &[&str] = &[
@@ -76,7 +77,8 @@ impl LogSigns {
                 self.is_in_turn = true;
                 self.since = Some(*at);
                 self.calls.clear();
-                self.prompt = Some(message.text()).filter(|text| !text.trim().is_empty());
+                let text = beginning_of_prompt(&message.text()).to_owned();
+                self.prompt = Some(text).filter(|text| !text.is_empty());
             }
             Entry::Answer { message, .. } => {
                 self.is_in_turn = true;

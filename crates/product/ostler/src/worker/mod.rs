@@ -9,11 +9,13 @@
 mod assignment;
 mod board_desk;
 mod events;
+mod merge_task;
 mod task_run;
 mod task_session;
 mod task_tree;
 
 pub use events::{TaskRef, WorkBranch, WorkerEvent};
+pub use merge_task::{FailedMerge, resolves_a_merge, return_branch};
 
 use crate::error::Error;
 use crate::host::Host;

@@ -147,6 +147,10 @@ impl Workshop {
                 (Verdict::Failed(why), None)
             }
         };
+        let verdict = match (verdict, tree.unresolved(self, work.as_ref())) {
+            (Verdict::Done { .. }, Some(why)) => Verdict::Failed(why),
+            (verdict, _) => verdict,
+        };
         let verdict = match (verdict, &self.options.check) {
             (Verdict::Done { text, cost }, Some(check)) => {
                 match tree.check(self, check, work.as_ref()).await {
@@ -206,7 +210,7 @@ impl Workshop {
             path: tree.path().display().to_string(),
             earlier: tree.earlier.clone(),
         });
-        let prompt = assignment::prompt(task, tree.branch(), &tree.earlier);
+        let prompt = assignment::prompt(task, tree.branch(), &tree.earlier, &tree.conflicts);
         match session.run(prompt, halt).await {
             SessionEnd::Done { text, cost } => Verdict::Done { text, cost },
             SessionEnd::Failed(why) => Verdict::Failed(why),

@@ -116,10 +116,13 @@ fn end(finished: &Finished) -> SessionEnd {
         Terminal::Completed if !finished.denials.is_empty() && finished.calls_run == 0 => {
             let denial = finished.denials.first().map(|denial| denial.name.as_str());
             let name = denial.unwrap_or_default();
+            let denied = match finished.denials.len() {
+                1 => format!("the call of {name} was denied"),
+                all => format!("{all} calls were denied, the first was {name}"),
+            };
             SessionEnd::Failed(format!(
-                "nothing was allowed: {} calls were denied, the first was {name}. A worker gets its permissions \
-                 from its own machine: choose --permission-mode or --allowedTools there",
-                finished.denials.len()
+                "nothing was allowed: {denied}. A worker gets its permissions from its own machine: choose \
+                 --permission-mode or --allowedTools there"
             ))
         }
         Terminal::Completed if finished.text.trim().is_empty() => {

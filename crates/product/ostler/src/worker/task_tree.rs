@@ -1,6 +1,7 @@
 //! The worktree of one attempt at a task.
 
 use super::events::{TaskRef, WorkBranch, WorkerEvent};
+use super::merge_task::is_merge_task;
 use super::task_run::Workshop;
 use crate::error::Error;
 use crate::session_tree::SessionTree;
@@ -10,10 +11,10 @@ use ostler_worktrees::{
     Author, BRANCH_PREFIX, NewTree, ObjectId, Owner, OwnerKind, Start, TreeEntry, TreeState,
     TreeWarning, Worktree, Worktrees,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files in conflict that are named.
-const MOST_FILES: usize = 10;
+pub(super) const MOST_FILES: usize = 10;
 
 /// What came of making a tree.
 pub(super) enum TreeStart {
@@ -26,6 +27,14 @@ pub(super) struct TaskTree {
     tree: Worktree,
     /// Branches of attempts before this one, newest first.
     pub(super) earlier: Vec<String>,
+    /// Files in which the conflicts of a merge are marked, for this task to resolve.
+    pub(super) conflicts: Vec<PathBuf>,
+}
+
+/// The commit to begin with; none: what is checked out.
+struct StartCommit {
+    commit: Option<ObjectId>,
+    conflicts: Vec<PathBuf>,
 }
 
 impl TaskTree {
@@ -57,8 +66,8 @@ impl TaskTree {
                 earlier.push(branch);
             }
         }
-        let base = match start(shop, base, &needed, remote).await? {
-            Ok(base) => base,
+        let start = match start(shop, base, &needed, remote, is_merge_task(&task.id)).await? {
+            Ok(start) => start,
             Err(conflict) => return Ok(TreeStart::Conflict(conflict)),
         };
         let name = format!("{}-{} {}", about.task, about.attempt, about.title);
@@ -70,11 +79,11 @@ impl TaskTree {
             commands: Some(&runner),
             now_ms: now_ms(),
         };
-        let tree = match base {
+        let tree = match start.commit {
             Some(commit) => shop.trees.create_at(new, commit).await?,
             None => shop.trees.create(new).await?,
         };
-        Ok(TreeStart::Ready(Box::new(TaskTree { tree, earlier })))
+        Ok(TreeStart::Ready(Box::new(TaskTree { tree, earlier, conflicts: start.conflicts })))
     }
 
     pub(super) fn branch(&self) -> &str {
@@ -106,6 +115,21 @@ impl TaskTree {
         }
         let commit = committed.commit.map(|commit| commit.to_string());
         Ok(WorkBranch { branch: self.branch().to_owned(), commit })
+    }
+
+    /// Why the conflicts that this task began with are not resolved; none if they are.
+    pub(super) fn unresolved(&self, shop: &Workshop, work: Option<&WorkBranch>) -> Option<String> {
+        if self.conflicts.is_empty() {
+            return None;
+        }
+        let marked = shop.trees.still_marked(self.tree.record(), &self.conflicts);
+        if !marked.is_empty() {
+            return Some(format!("conflicts are still marked in {}", named(&marked)));
+        }
+        let is_unchanged = work.is_none_or(|work| work.commit.is_none());
+        is_unchanged.then(|| {
+            format!("nothing was changed to resolve the conflict in {}", named(&self.conflicts))
+        })
     }
 
     /// What a failing check printed last; none if it succeeds. It sees what was committed, and nothing else that the agent
@@ -151,14 +175,16 @@ impl TaskTree {
     }
 }
 
-/// The commit to begin with: what the task depends on is part of it, merged or not. None: what is checked out. `remote`:
-/// branches of other machines.
+/// What the task depends on is part of the commit, merged or not. `remote`: branches of other machines. If what it depends
+/// on conflicts and the task is there to `resolve` that, it begins with the conflicts marked.
 async fn start(
     shop: &Workshop,
     base: Option<ObjectId>,
     needed: &[String],
     remote: Vec<String>,
-) -> Result<Result<Option<ObjectId>, String>, Error> {
+    resolve: bool,
+) -> Result<Result<StartCommit, String>, Error> {
+    let at = |commit| Ok(Ok(StartCommit { commit, conflicts: Vec::new() }));
     let mut branches = Vec::new();
     for name in needed {
         let local = shop.trees.branches_named(name).await?;
@@ -173,21 +199,30 @@ async fn start(
         }
     }
     if branches.is_empty() {
-        return Ok(Ok(base));
+        return at(base);
     }
-    Ok(match shop.trees.start_with(base, &branches, &Author::default()).await? {
-        Start::At(commit) => Ok(Some(commit)),
-        Start::Conflict { branch, files } => {
-            let files: Vec<String> =
-                files.iter().take(MOST_FILES).map(|file| file.display().to_string()).collect();
-            Err(format!(
-                "it was not begun, because what it depends on cannot be put together: {branch} conflicts in {}. Merge \
-                 the branches ({}), and retry the task",
-                files.join(", "),
-                branches.join(", ")
-            ))
-        }
-    })
+    let author = Author::default();
+    let (branch, files) = match shop.trees.start_with(base.clone(), &branches, &author).await? {
+        Start::At(commit) => return at(Some(commit)),
+        Start::Conflict { branch, files } => (branch, files),
+    };
+    if let (true, [only]) = (resolve, &branches[..])
+        && let Some((commit, conflicts)) = shop.trees.start_in_conflict(base, only, &author).await?
+    {
+        return Ok(Ok(StartCommit { commit: Some(commit), conflicts }));
+    }
+    Ok(Err(format!(
+        "it was not begun, because what it depends on cannot be put together: {branch} conflicts in {}. Merge the \
+         branches ({}), and retry the task",
+        named(&files),
+        branches.join(", ")
+    )))
+}
+
+fn named(files: &[PathBuf]) -> String {
+    let files: Vec<String> =
+        files.iter().take(MOST_FILES).map(|file| file.display().to_string()).collect();
+    files.join(", ")
 }
 
 fn owner(about: &TaskRef) -> Owner {

@@ -1,6 +1,6 @@
 //! What goes wrong with agents: the rows on subagents of the catalogue of faults (G13 to G16).
 
-use crate::subagents::{agent, all, end, plays, results};
+use crate::subagents::{agent, all, end, is_to, plays, results};
 use crate::support::{PATIENCE, World, becomes, host, interrupt, open, with};
 use ostler::{PriceBook, Terminal, Thinking};
 use ostler_model_server::{Recorded, Reply, ServedOutcome, UsageNumbers, text};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The last request of the agent whose prompt has this word.
 fn last_of(world: &World, word: &str) -> Arc<Recorded> {
-    let is_its = |request: &Arc<Recorded>| request.messages()[0].to_string().contains(word);
+    let is_its = |request: &Arc<Recorded>| is_to(request, word);
     world.server.requests().into_iter().rev().find(is_its).unwrap()
 }
 

@@ -17,12 +17,28 @@ pub fn plays<const N: usize>(parts: [(&'static str, Vec<Reply>); N]) -> Script {
 }
 
 fn reply(parts: &[(&'static str, Vec<Reply>)], request: &Recorded) -> Reply {
-    let prompt = request.messages()[0].to_string();
     let is_answer = |message: &&Value| message["role"] == "assistant";
     let nth = request.messages().iter().filter(is_answer).count();
-    let part = parts.iter().find(|(word, _)| prompt.contains(word));
-    let (word, replies) = part.unwrap_or_else(|| panic!("nobody expects {prompt}"));
+    let part = parts.iter().find(|(word, _)| is_to(request, word));
+    let (word, replies) =
+        part.unwrap_or_else(|| panic!("nobody expects {}", request.messages()[0]));
     replies.get(nth).cloned().unwrap_or_else(|| panic!("{word} has no answer {nth}"))
+}
+
+/// Whether the first message of a request has this word, as a whole: it also names directories, and the random name of one may
+/// contain a short word.
+pub fn is_to(request: &Recorded, word: &str) -> bool {
+    let content = &request.messages()[0]["content"];
+    let text = match content.as_array() {
+        Some(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+        None => content.as_str().unwrap_or_default().to_owned(),
+    };
+    let is_edge = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric());
+    text.match_indices(word).any(|(at, _)| {
+        is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
+    })
 }
 
 pub fn agent(answer: Reply, kind: &str, prompt: &str) -> Reply {

@@ -1,6 +1,6 @@
 //! What teammates do in their team: every transition is on record, a message reaches a busy one, and each can be ended.
 
-use crate::subagents::{all, end, plays};
+use crate::subagents::{all, end, is_to, plays};
 use crate::support::{PATIENCE, World, becomes, open, try_open, with, with_log};
 use crate::teams::{delegated, leading};
 use ostler::{Envelope, Event, Session, SessionChoice, TeammatePhase};
@@ -56,9 +56,7 @@ fn phase(session: &Session, name: &str) -> TeammatePhase {
 /// The newest request of the agent whose first message contains this word.
 fn told(world: &World, word: &str) -> String {
     let requests = world.server.requests();
-    let is_meant = |request: &&Arc<ostler_model_server::Recorded>| {
-        request.messages()[0].to_string().contains(word)
-    };
+    let is_meant = |request: &&Arc<ostler_model_server::Recorded>| is_to(request, word);
     requests.iter().rev().find(is_meant).unwrap().json()["messages"].to_string()
 }
 

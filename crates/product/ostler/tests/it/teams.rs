@@ -1,6 +1,6 @@
 //! Teammates: they work on what they are given, remember it, and report once.
 
-use crate::subagents::{all, end, plays, results};
+use crate::subagents::{all, end, is_to, plays, results};
 use crate::support::{PATIENCE, World, becomes, open, try_open, with, with_log};
 use ostler::board::{MailQuery, MailStatus, Mailbox};
 use ostler::{
@@ -48,7 +48,7 @@ async fn reported(session: &Session) -> Finished {
 /// The newest request of the agent whose first message contains this word.
 fn told(world: &World, word: &str) -> String {
     let requests = world.server.requests();
-    let is_meant = |request: &Recorded| request.messages()[0].to_string().contains(word);
+    let is_meant = |request: &Recorded| is_to(request, word);
     requests.iter().rev().find(|request| is_meant(request)).unwrap().json()["messages"].to_string()
 }
 
@@ -370,7 +370,7 @@ pub async fn two_teammates_ask_each_other_at_the_same_moment() {
     finished(session.ask("go").unwrap()).await;
     let begun = |word: &str| {
         let requests = world.server.requests();
-        requests.iter().any(|request| request.messages()[0].to_string().contains(word))
+        requests.iter().any(|request| is_to(request, word))
     };
     becomes("both have begun", || begun("alpha") && begun("beta")).await;
     world.server.gate("both have begun").open();

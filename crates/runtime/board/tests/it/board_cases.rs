@@ -120,6 +120,7 @@ pub fn a_failed_or_cancelled_dependency_blocks_with_its_reason(place: &Place) {
     assert_eq!(claim_id(&mut *board).as_deref(), Some("c"));
 }
 
+/// Fault corpus G04, and G05 for tasks that do not exist.
 pub fn phantoms_and_circles_are_refused_as_a_whole(place: &Place) {
     let mut board = place.open();
     board.add(&[task("old")]).unwrap();

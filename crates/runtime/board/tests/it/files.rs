@@ -2,7 +2,7 @@
 
 use crate::board_cases::task;
 use crate::place::{LEASE, open_file};
-use ostler_board::{Board, BoardError, BoardFile, Limits, NewTask, Setup};
+use ostler_board::{Board, BoardError, BoardFile, Limits, NewTask, Setup, TaskAction};
 use ostler_core::time::{Clock, SteppingClock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -41,7 +41,10 @@ fn a_file_that_cannot_be_used_is_left_alone_and_named() {
         .unwrap();
     let before = made_readable_for_all(&path);
     let why = why_not(&path);
-    assert!(why.contains("damaged or no task board") && why.contains("Restore a copy"), "{why}");
+    assert!(
+        why.contains("damaged, or it is not a task board") && why.contains("Restore a copy"),
+        "{why}"
+    );
     assert_eq!(contents_and_mode(&path), before, "nothing was changed");
 
     let path = folder.path().join("foreign.db");
@@ -64,7 +67,69 @@ fn a_file_that_cannot_be_used_is_left_alone_and_named() {
     assert!(why_not(folder.path()).contains("irectory"));
 }
 
-/// A page in the middle is overwritten: whoever meets it says so, and does not go on.
+/// Otherwise a worker would report to a file that nobody else sees.
+#[test]
+fn a_file_that_is_gone_is_noticed_by_whoever_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.db");
+    let mut board = opened(&path).unwrap();
+    board.add(&[task("a")]).unwrap();
+    let fence = board.claim(None, "w", LEASE).unwrap().unwrap().fence;
+    for name in ["board.db", "board.db-wal", "board.db-shm"] {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let finish = TaskAction::Finish { fence, result: None };
+    let mut refused = || {
+        for why in [board.act("a", &finish).map(drop), board.show("a").map(drop)] {
+            let why = why.unwrap_err().to_string();
+            assert!(why.contains("its file was removed or replaced"), "{why}");
+        }
+    };
+    refused();
+    // Another board in its place is not the same one.
+    let mut other = opened(&path).unwrap();
+    other.add(&[task("a")]).unwrap();
+    refused();
+    assert_eq!(other.show("a").unwrap().attempt, 0);
+}
+
+/// Fault corpus G17: SQLite refuses most of what a person could get wrong; what was wrong before is named.
+#[test]
+fn a_file_that_is_edited_by_hand_is_refused_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.db");
+    opened(&path).unwrap().add(&[task("a"), task("b")]).unwrap();
+    let wait = std::time::Duration::from_secs(1);
+    let hand = ostler_database::open(&path, wait).unwrap();
+    for change in [
+        "tasks SET status = 17",
+        "tasks SET status = 'done'",
+        "tasks SET priority = 'high'",
+        "tasks SET priority = 3",
+        "tasks SET touches = 'src/**'",
+        "tasks SET title = x'ff00'",
+        "tasks SET lease_until = 'tomorrow'",
+        "tasks SET waits_for = -1",
+        "history SET event = 'added'",
+    ] {
+        let done = hand.execute_batch(&format!("UPDATE {change}"));
+        let error = done.expect_err(change).to_string();
+        assert!(error.contains("constraint") || error.contains("cannot store"), "{error}");
+    }
+    // As in files of earlier versions, which accepted everything.
+    hand.pragma_update(None, "writable_schema", "ON").unwrap();
+    let open_schema =
+        "UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = 'tasks'";
+    assert_eq!(hand.execute(open_schema, []).unwrap(), 1);
+    drop(hand);
+    let hand = ostler_database::open(&path, wait).unwrap();
+    hand.execute_batch("UPDATE tasks SET lease_until = 'tomorrow' WHERE id = 'a'").unwrap();
+    let why = opened(&path).unwrap().show("a").unwrap_err().to_string();
+    assert!(why.contains("an entry in it is damaged (") && why.contains("Restore a copy"), "{why}");
+    assert!(!why.contains('\n'), "{why}");
+}
+
+/// Fault corpus G17, torn: a page in the middle is overwritten: whoever meets it says so, and does not go on.
 #[test]
 fn damage_that_is_met_later_is_named() {
     let folder = tempfile::tempdir().unwrap();

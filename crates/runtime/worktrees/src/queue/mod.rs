@@ -192,6 +192,10 @@ impl<'a> MergeQueue<'a> {
         if self.trees.is_ancestor(top, &candidate.tip).await? {
             return Ok(Ok(candidate.tip.clone()));
         }
+        // Another branch of this call contains it.
+        if self.trees.is_ancestor(&candidate.tip, top).await? {
+            return Ok(Ok(top.clone()));
+        }
         let tree = match self.trees.trial_merge(&self.git, top, &candidate.tip).await? {
             TrialMerge::Clean { tree } => tree,
             TrialMerge::Conflict { files } => return Ok(Err(files)),

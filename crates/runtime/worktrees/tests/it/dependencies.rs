@@ -1,7 +1,7 @@
 //! Trees that start with the work of others, and commits that are checked as they are.
 
 use crate::world::{World, new_tree, write};
-use ostler_worktrees::{Author, PruneOptions, Start};
+use ostler_worktrees::{Author, ObjectId, PruneOptions, Start};
 use std::fs;
 use std::path::PathBuf;
 
@@ -48,6 +48,42 @@ async fn work_that_conflicts_is_named_and_nothing_is_made() {
     let start = trees.start_with(None, &[one, two.clone()], &author()).await.unwrap();
     assert_eq!(start, Start::Conflict { branch: two, files: vec![PathBuf::from("file")] });
     assert_eq!(world.refs(), before);
+}
+
+#[tokio::test]
+async fn a_conflict_can_be_resolved_with_both_histories() {
+    let world = World::new();
+    let one = world.branch("a-1", &[("file", "one\n"), ("beside", "1")]).await;
+    let two = world.branch("b-1", &[("file", "two\n")]).await;
+    let trees = world.trees().await;
+    let before = world.refs();
+    let tips = [&one, &two].map(|name| world.git(&["rev-parse", name]));
+    let [at, tip] = tips.clone().map(|tip| ObjectId::parse(&tip).unwrap());
+    let found = trees.start_in_conflict(Some(at), &two, &author()).await.unwrap();
+    let (commit, files) = found.unwrap();
+    assert_eq!(files, [PathBuf::from("file")]);
+    assert_eq!(world.refs(), before, "only objects are written");
+    let parents = world.git(&["log", "-1", "--format=%P", commit.as_str()]);
+    assert_eq!(parents, tips.join(" "));
+
+    let tree = trees.create_at(new_tree("merge"), commit).await.unwrap();
+    let text = fs::read_to_string(tree.path().join("file")).unwrap();
+    assert!(
+        text.contains("<<<<<<< ") && text.contains("one\n") && text.contains("two\n"),
+        "{text}"
+    );
+    assert!(tree.path().join("beside").exists());
+    let marked = || trees.still_marked(tree.record(), &files);
+    assert_eq!(marked(), files);
+    write(tree.path(), "file", "one\n=======\ntwo\n");
+    assert_eq!(marked(), [] as [PathBuf; 0], "a line of its own is no conflict");
+    fs::remove_file(tree.path().join("file")).unwrap();
+    assert_eq!(marked(), [] as [PathBuf; 0]);
+
+    // Nothing to resolve.
+    for (at, branch) in [(Some(tip), &two[..]), (None, &two), (None, "ostler/gone")] {
+        assert_eq!(trees.start_in_conflict(at, branch, &author()).await.unwrap(), None);
+    }
 }
 
 /// What an agent left beside its work does not help it to pass.

@@ -2,6 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 use ostler::board::{Priority, Status};
+use std::num::NonZeroUsize;
 
 #[derive(Debug, clap::Args)]
 pub struct TasksArgs {
@@ -18,7 +19,7 @@ pub struct BoardArgs {
     /// OSTLER_BOARD, or the project's board]
     #[arg(long, global = true, value_name = "PATH|URL")]
     pub board: Option<String>,
-    /// Print one JSON object
+    /// Print JSON, one object per line
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -90,8 +91,8 @@ pub struct ListArgs {
     #[arg(long, value_enum, value_name = "STATUS")]
     pub status: Vec<StatusName>,
     /// List at most this many
-    #[arg(long, default_value_t = 1000, value_name = "COUNT")]
-    pub limit: usize,
+    #[arg(long, default_value = "1000", value_name = "COUNT")]
+    pub limit: NonZeroUsize,
     /// Print the list again whenever it changes, until interrupted
     #[arg(long)]
     pub watch: bool,

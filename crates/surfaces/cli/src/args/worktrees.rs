@@ -22,8 +22,8 @@ pub enum WorktreesCommand {
     /// Merge branches of worktrees in this order, after a check of the merged files
     ///
     /// If the check fails, Ostler finds the branch that makes it fail and merges the others. Conflicts and failures are
-    /// reported; the branches themselves are never changed. The files of the checked-out branch are updated only if
-    /// nothing in them is uncommitted.
+    /// reported; the branches themselves are never changed. The work of a task that cannot be merged goes back to the
+    /// board as a task. The files of the checked-out branch are updated only if nothing in them is uncommitted.
     #[command(
         after_help = "Example: ostler worktrees merge fix-parser new-docs --check 'cargo test'"
     )]
@@ -71,7 +71,10 @@ pub struct MergeArgs {
     /// Leave uncommitted changes out
     #[arg(long)]
     pub committed_only: bool,
-    /// Report overlaps and conflicts between these worktrees, and merge nothing
+    /// Return work of tasks that cannot be merged to this board [default: OSTLER_BOARD, or the project's board]
+    #[arg(long, value_name = "PATH|URL")]
+    pub board: Option<String>,
+    /// Report overlaps and conflicts between these worktrees, and merge nothing; with --all, also of those in use
     #[arg(long, conflicts_with_all = ["check", "commit", "committed_only"])]
     pub dry_run: bool,
 }

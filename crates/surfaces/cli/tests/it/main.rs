@@ -75,6 +75,7 @@ mod web;
 mod webhooks;
 mod wild;
 mod worker_faults;
+mod worker_merges;
 mod worker_rights;
 mod worker_starts;
 mod worker_trees;

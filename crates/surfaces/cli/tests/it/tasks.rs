@@ -90,6 +90,12 @@ fn people_read_lines() {
     for part in ["in_progress", "worker       me", "fence 1, ends in", "claimed by me, fence 1"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    tasks(&world, &["fail", &id, "--fence", "1", "--error", "one\n\ntwo\u{1b}[2J"]);
+    let shown = tasks(&world, &["show", &id]).stdout;
+    let lines = "\nerror        one\n\n             two\\u{1b}[2J\n";
+    assert!(shown.contains(lines) && shown.ends_with("failed, fence 1: one …\n"), "{shown}");
+    let list = tasks(&world, &["list"]).stdout;
+    assert!(list.contains("Strange \\u{202e} title  (one …)\n"), "{list}");
 }
 
 #[test]
@@ -124,9 +130,12 @@ fn what_is_refused_is_one_line() {
     refused(&tasks(&world, &["retry", &id]), "is pending, so it cannot be retried");
     refused(&tasks(&world, &["claim", "--worker", "me", "--lease", "0"]), "a lease of 0 seconds");
     object(&world, &["claim", "--worker", "me"]);
-    refused(&tasks(&world, &["renew", &id, "--fence", "2"]), "not recorded");
+    let other = "is not claimed with fence 2: that is not the fence of its last claim";
+    refused(&tasks(&world, &["renew", &id, "--fence", "2"]), other);
     assert_eq!(tasks(&world, &["finish", &id]).code, Some(2), "the fence is missing");
     assert_eq!(tasks(&world, &["add", "x", "--priority", "urgent"]).code, Some(2));
+    let none = tasks(&world, &["list", "--limit", "0"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""), "it has tasks: {none:?}");
 }
 
 #[test]
@@ -164,7 +173,7 @@ fn the_board_is_the_projects_or_the_one_that_is_named() {
     let damaged = world.file("damaged.db", &"this is no database ".repeat(500));
     refused(
         &tasks(&world, &["list", "--board", damaged.to_str().unwrap()]),
-        "damaged or no task board",
+        "damaged, or it is not a task board",
     );
     assert!(world.read("damaged.db").starts_with("this is no database"));
 }

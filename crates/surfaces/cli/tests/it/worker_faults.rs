@@ -333,5 +333,10 @@ fn agents_at_work_for_a_worker_are_shown() {
     let started: Value = serde_json::from_str(started).unwrap();
     let shown = world.run(&["agents", "--all", "--json"]);
     assert!(shown.stdout.contains(started["session"].as_str().unwrap()), "{shown:?}");
+    let shown = world.run(&["agents"]);
+    assert!(
+        shown.stdout.contains("Take your time") && !shown.stdout.contains("<board-task"),
+        "{shown:?}"
+    );
     stopped(child, String::new());
 }

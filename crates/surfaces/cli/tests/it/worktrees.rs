@@ -164,6 +164,15 @@ async fn overlaps_conflicts_and_dirty_checkouts_are_reported() {
     assert_eq!(ran.stdout, "one and two: conflict in file\n  file: lines 2\n", "{ran:?}");
     let found = object(&world, &["merge", "one", "two", "--dry-run"], 0);
     assert_eq!(found["overlaps"][0]["files"][0]["lines"], json!([{"first": 2, "last": 2}]));
+    // Also while somebody works there.
+    let held = trees(&world).await.create(new_tree("three")).await.unwrap();
+    std::fs::write(held.path().join("file"), "one\n3\nthree\n").unwrap();
+    let found = object(&world, &["merge", "--all", "--dry-run"], 0);
+    let pairs: Vec<String> = (found["overlaps"].as_array().unwrap().iter())
+        .map(|pair| format!("{} {}", pair["one"], pair["other"]).replace('"', ""))
+        .collect();
+    assert_eq!(pairs, ["one three", "one two", "three two"], "{found}");
+    drop(held);
 
     let ran = run(&world, &["merge", "one", "two"]);
     assert_eq!(ran.code, Some(1));
@@ -185,6 +194,7 @@ async fn overlaps_conflicts_and_dirty_checkouts_are_reported() {
     let ran = run(&world, &["merge", "one", "two", "--commit"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("ostler/two: conflict in file with ostler/one"), "{ran:?}");
+    assert!(!ran.stdout.contains("task "), "no task of this board is done there: {ran:?}");
     assert!(
         git(&world, &["branch", "--list", "ostler/*"]).contains("ostler/two"),
         "both branches are kept"

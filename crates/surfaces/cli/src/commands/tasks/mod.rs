@@ -129,7 +129,7 @@ fn nothing(board: &mut dyn SharedBoard) -> Result<Code> {
 
 fn list(board: &mut dyn SharedBoard, args: &ListArgs, json: bool) -> Result<Code> {
     let statuses = args.status.iter().map(|name| (*name).into()).collect();
-    let query = TaskQuery { statuses, limit: args.limit };
+    let query = TaskQuery { statuses, limit: args.limit.get() };
     let bell = board.bell();
     let is_screen = args.watch && !json && std::io::stdout().is_terminal();
     let mut last = String::new();

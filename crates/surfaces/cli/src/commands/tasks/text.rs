@@ -43,7 +43,7 @@ fn line(task: &Task) -> String {
 
 /// What a status alone does not say.
 fn remark(task: &Task) -> Option<String> {
-    let error = task.error.as_deref().map(visible);
+    let error = task.error.as_deref().map(|error| visible(&first_line(error)));
     match task.status {
         Status::InProgress => {
             task.claimed_by.as_deref().map(|name| format!("by {}", visible(name)))
@@ -63,7 +63,8 @@ fn remark(task: &Task) -> Option<String> {
 
 pub fn whole(task: &Task) -> Vec<String> {
     let mut lines = vec![format!("{}  {}", task.id, visible(&task.title))];
-    let mut field = |name: &str, value: &str| lines.push(format!("{name:<12} {value}"));
+    let mut field =
+        |name: &str, value: &str| lines.push(format!("{name:<12} {value}").trim_end().to_owned());
     field("status", task.status.name());
     field("priority", task.priority.name());
     let ids: Vec<&str> = task.depends_on.iter().map(|id| id.as_str()).collect();
@@ -88,8 +89,10 @@ pub fn whole(task: &Task) -> Vec<String> {
         field("lease", &format!("fence {fence}, ends in {left}"));
     }
     for (name, text) in [("error", &task.error), ("result", &task.result)] {
-        if let Some(text) = text {
-            field(name, &visible(text));
+        let mut name = name;
+        for line in text.iter().flat_map(|text| text.lines()) {
+            field(name, &visible(line));
+            name = "";
         }
     }
     if !task.description.is_empty() {
@@ -99,9 +102,16 @@ pub fn whole(task: &Task) -> Vec<String> {
     lines.push(String::new());
     for entry in &task.history {
         let ago = age(ostler::now_ms().saturating_sub(entry.at_ms));
-        lines.push(format!("{ago:>8} ago  {}", visible(&event(&entry.event))));
+        lines.push(format!("{ago:>8} ago  {}", visible(&first_line(&event(&entry.event)))));
     }
     lines
+}
+
+/// `show` has the rest, in `error` or `result`.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
 }
 
 fn event(event: &TaskEvent) -> String {

@@ -1,15 +1,19 @@
 //! `ostler worktrees merge`: a merge queue for one call, with a command as its check.
 
 use super::{say, text};
+use crate::args::tasks::BoardArgs;
 use crate::args::worktrees::MergeArgs;
+use crate::commands::tasks;
 use crate::exit::{Code, warn};
 use anyhow::Result;
+use ostler::FailedMerge;
+use ostler::board::Status;
 use ostler::worktrees::{
     Author, BRANCH_PREFIX, BranchOutcome, Check, CheckFuture, Landing, MergeQueue, ObjectId,
     QueueOptions, QueueReport, TreeEntry, TreeState, Verdict, WorktreeError, Worktrees,
 };
 use ostler_profile::{Environment, Flags, Profile};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Bytes of the output of a failed check that are reported: its end.
@@ -22,7 +26,9 @@ pub async fn run(
     args: &MergeArgs,
     json: bool,
 ) -> Result<Code> {
-    let entries = chosen(trees, args).await?;
+    let mut entries = chosen(trees, args).await?;
+    // They contain what they resolve, which is then merged, too.
+    entries.sort_by_key(|entry| !task_of(entry).is_some_and(ostler::resolves_a_merge));
     if args.dry_run {
         let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
         let found = trees.overlaps(&names).await?;
@@ -49,12 +55,107 @@ pub async fn run(
     if let Some(interrupted) = &report.interrupted {
         warn(interrupted);
     }
-    say(json.then(|| json!(report)), &text::merged(&report))?;
+    let returned = match trees.current_branch().await {
+        // Workers begin at what is checked out, so only there they meet what this merge met.
+        Ok(branch) if branch == report.target => {
+            returned(environment, trees, args, &entries, &report).await
+        }
+        _ => Vec::new(),
+    };
+    let mut object = json!(report);
+    object["tasks"] = returned.iter().map(ReturnedBranch::as_json).collect();
+    let mut lines = text::merged(&report);
+    lines.extend(returned.iter().map(text::returned));
+    say(json.then_some(object), &lines)?;
     Ok(code(&report))
+}
+
+/// A branch that could not be merged, and the task that is there for it now.
+pub struct ReturnedBranch {
+    pub branch: String,
+    pub task: String,
+    pub status: Status,
+}
+
+impl ReturnedBranch {
+    fn as_json(&self) -> Value {
+        json!({ "branch": self.branch, "task": self.task, "status": self.status })
+    }
+}
+
+/// Puts what could not be merged back on the board. If that fails, the report of the merge is still worth printing.
+async fn returned(
+    environment: &Environment,
+    trees: &Worktrees,
+    args: &MergeArgs,
+    entries: &[TreeEntry],
+    report: &QueueReport,
+) -> Vec<ReturnedBranch> {
+    let is_held = matches!(report.landing, Landing::Held { .. });
+    let is_bad = |outcome: &BranchOutcome| {
+        matches!(outcome, BranchOutcome::Conflict { .. } | BranchOutcome::Red { .. })
+    };
+    let bad = report.branches.iter().filter(|branch| !is_held && is_bad(&branch.outcome));
+    let mut board = None;
+    let mut found = Vec::new();
+    for branch in bad {
+        let entry = entries.iter().find(|entry| entry.branch() == branch.branch);
+        let Some((entry, task)) = entry.and_then(|entry| Some((entry, task_of(entry)?))) else {
+            continue;
+        };
+        let done = async {
+            // Its commit may be new.
+            let tip = trees.find(&entry.name).await?.tip;
+            let Some(commit) = tip else { return Ok(None) };
+            let board = match &mut board {
+                Some(board) => board,
+                None => {
+                    let place = BoardArgs { board: args.board.clone(), json: false };
+                    board.insert(tasks::open(environment, &place)?)
+                }
+            };
+            let failed = FailedMerge {
+                task,
+                branch: &branch.branch,
+                commit: commit.as_str(),
+                target: &report.target,
+                check: args.check.as_deref(),
+                outcome: &branch.outcome,
+            };
+            anyhow::Ok(ostler::return_branch(&mut **board, &failed)?)
+        };
+        match done.await {
+            Ok(None) => {}
+            Ok(Some((id, status))) => found.push(ReturnedBranch {
+                branch: branch.branch.clone(),
+                task: id.to_string(),
+                status,
+            }),
+            Err(error) => {
+                warn(&format!("cannot put {} back on the board: {error:#}", branch.branch))
+            }
+        }
+    }
+    found
+}
+
+/// The board's id of the task whose work this is.
+fn task_of(entry: &TreeEntry) -> Option<&str> {
+    entry.record.as_ref()?.owner.task.as_deref()
 }
 
 async fn chosen(trees: &Worktrees, args: &MergeArgs) -> Result<Vec<TreeEntry>, WorktreeError> {
     let mut entries = Vec::new();
+    if args.all && args.dry_run {
+        // Conflicts are found early: also with work that is not done yet.
+        entries = trees.list().await?;
+        entries.retain(|entry| {
+            let has_changes = entry.uncommitted.as_ref().is_some_and(|found| found.has_changes());
+            matches!(entry.state, TreeState::Idle | TreeState::InUse)
+                && (entry.unmerged > 0 || has_changes)
+        });
+        return Ok(entries);
+    }
     if args.all {
         entries = trees.list().await?;
         entries.retain(|entry| entry.state == TreeState::Idle && entry.unmerged > 0);

@@ -1,6 +1,8 @@
 //! Worktrees as lines for people.
 
+use super::merge::ReturnedBranch;
 use crate::output::visible::visible;
+use ostler::board::Status;
 use ostler::worktrees::{
     BranchOutcome, Discarded, Landing, Overlap, PruneReport, QueueReport, TreeDiff, TreeEntry,
     TreeState, TrialMerge,
@@ -163,6 +165,21 @@ pub fn merged(report: &QueueReport) -> Vec<String> {
         }
     }
     lines
+}
+
+pub fn returned(returned: &ReturnedBranch) -> String {
+    let ReturnedBranch { branch, task, status } = returned;
+    let branch = visible(branch);
+    match status {
+        Status::Pending => format!("task {task} is there to merge {branch}; a worker can claim it"),
+        Status::Failed | Status::Parked | Status::Cancelled => format!(
+            "task {task} to merge {branch} is {}; `ostler tasks retry {task}` makes it pending again",
+            status.name()
+        ),
+        Status::InProgress | Status::Done => {
+            format!("task {task} to merge {branch} is {}", status.name().replace('_', " "))
+        }
+    }
 }
 
 fn outcome(outcome: &BranchOutcome) -> String {
