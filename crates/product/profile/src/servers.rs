@@ -3,7 +3,7 @@
 use crate::{Profile, ProfileError};
 use ostler::config::{ServerLimits, ServersText};
 use ostler::mcp_servers::{
-    Configured, ServerConfig, ServerReach, ServerScope, from_json, from_yaml,
+    ConfigFault, Configured, ServerConfig, ServerReach, ServerScope, from_json, from_yaml,
 };
 use ostler::{McpOptions, Tier, server_refusal};
 use std::path::{Path, PathBuf};
@@ -100,6 +100,17 @@ impl Profile {
                     config.reach = ServerReach::default();
                     config.reach.read.push(plugin.root.clone());
                 }
+                let is_taken = |config: &ServerConfig| {
+                    found.servers.iter().any(|known| {
+                        known.scope == ServerScope::Plugin && has_name_of(known, config)
+                    })
+                };
+                if let Some(config) = configured.servers.extract_if(.., |it| is_taken(it)).next() {
+                    configured.faults.push(ConfigFault::Server {
+                        server: config.name,
+                        why: "another plugin has a server of that name".into(),
+                    });
+                }
                 found.add(configured, &plugin.root);
             }
         }
@@ -158,7 +169,7 @@ impl ProfileServers {
         let at = |fault: &dyn std::fmt::Display| format!("{}: {fault}", file.display());
         self.faults.extend(configured.faults.iter().map(|fault| at(fault)));
         for server in configured.servers {
-            let known = self.servers.iter_mut().find(|known| known.name == server.name);
+            let known = self.servers.iter_mut().find(|known| has_name_of(known, &server));
             match known {
                 Some(known) if known.scope <= server.scope => *known = server,
                 Some(_) => {}
@@ -166,6 +177,11 @@ impl ProfileServers {
             }
         }
     }
+}
+
+/// Their tools would have the same names.
+fn has_name_of(one: &ServerConfig, other: &ServerConfig) -> bool {
+    one.shown_name() == other.shown_name()
 }
 
 fn read(file: &Path) -> std::io::Result<String> {

@@ -209,3 +209,27 @@ fn servers_of_plugins_have_the_weakest_scope_and_read_their_plugin_only() {
     let strict = Flags { strict_mcp_config: true, ..flags() };
     assert_eq!(person.servers(strict).unwrap(), [] as [&str; 0]);
 }
+
+#[test]
+fn servers_whose_tools_would_have_the_same_names_are_one() {
+    let person = Person::new();
+    person.write(".ostler/mcp.json", r#"{"mcpServers": {"my.db": {"command": "user"}}}"#);
+    person.write("project/.mcp.json", r#"{"mcpServers": {"my_db": {"command": "project"}}}"#);
+    person.load(Flags::default()).trust().unwrap();
+    let servers = person.servers(Flags::default()).unwrap();
+    assert_eq!(servers, ["project my_db: project"], "the narrower scope counts");
+
+    // A plugin cannot take the place of another one, whatever it is called.
+    for (folder, name, server) in [("one", "review", "d_b"), ("two", "review_d", "b")] {
+        let manifest = serde_json::json!({"name": name, "description": "x"}).to_string();
+        person.write(&format!("{folder}/.claude-plugin/plugin.json"), &manifest);
+        let servers = serde_json::json!({"mcpServers": {server: {"command": folder}}}).to_string();
+        person.write(&format!("{folder}/.mcp.json"), &servers);
+    }
+    let plugin_dirs = vec![person.path("one"), person.path("two")];
+    let found = person.load(Flags { plugin_dirs, ..Flags::default() }).mcp_servers().unwrap();
+    let lines: Vec<String> = found.servers.iter().map(line).collect();
+    assert!(lines.contains(&"plugin plugin_review_d_b: one".to_owned()), "{lines:?}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(found.faults.join("\n").contains("another plugin has a server of that name"));
+}

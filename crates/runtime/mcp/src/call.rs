@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, protocol_fault};
 use crate::error::ServerError;
-use crate::handler::{Counterpart, no_sampling};
+use crate::handler::{Counterpart, Followed, no_sampling};
 use crate::server::Server;
 use crate::status::ServerState;
 use ostler_core::ports::Progress;
@@ -12,8 +12,10 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::{Map, Value};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How often a server may ask for more before it answers.
 const MOST_ROUNDS: usize = 10;
@@ -21,6 +23,8 @@ const MOST_ROUNDS: usize = 10;
 const MOST_REQUESTS: usize = 10;
 /// The longest call, however much news there is of it.
 const LONGEST_CALL: Duration = Duration::from_secs(4 * 60 * 60);
+/// How long a server may take to read that a call is cancelled.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// A call to be made.
 pub struct ServerCall {
@@ -72,22 +76,42 @@ impl Server {
         progress: &Arc<dyn Progress>,
     ) -> Result<ServerResult, ServerError> {
         let limit = self.config().call_limit;
-        let mut options = PeerRequestOptions::with_timeout(limit).reset_timeout_on_progress();
-        options.max_total_timeout = Some(LONGEST_CALL);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options = PeerRequestOptions::no_options();
         let sent = connection.peer().send_cancellable_request(request, options).await;
         let handle = match sent {
             Ok(handle) => handle,
             Err(error) => return Err(fault(connection, &error, limit).await),
         };
-        let _news = connection.handler.follow(&handle.progress_token, progress.clone());
+        let news = connection.handler.follow(&handle.progress_token, progress.clone());
         let peer = connection.peer().clone();
         let mut abandoned = AbandonedCall(Some((peer, handle.id.clone())));
-        let answer = handle.await_response().await;
+        let Some(answer) = answered(handle.rx, &news, limit).await else {
+            return Err(ServerError::CallSilent(limit.as_secs()));
+        };
         abandoned.0 = None;
-        match answer {
+        match answer.unwrap_or(Err(ServiceError::TransportClosed)) {
             Ok(answer) => Ok(answer),
             Err(error) => Err(fault(connection, &error, limit).await),
+        }
+    }
+}
+
+/// None: for too long there was neither an answer nor news. It does not wait until the server knows: one that reads
+/// nothing never does.
+async fn answered<T>(
+    mut answer: oneshot::Receiver<T>,
+    news: &Followed,
+    limit: Duration,
+) -> Option<Result<T, oneshot::error::RecvError>> {
+    let mut end = pin!(tokio::time::sleep(LONGEST_CALL));
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return Some(answer),
+            () = &mut end => return None,
+            () = tokio::time::sleep(limit) => return None,
+            () = news.next() => {}
         }
     }
 }
@@ -98,7 +122,8 @@ async fn fault(connection: &Connection, error: &ServiceError, limit: Duration) -
     }
     match error {
         ServiceError::Timeout { .. } => ServerError::CallSilent(limit.as_secs()),
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+        ServiceError::TransportClosed => ServerError::Ended(connection.last_words().await),
+        ServiceError::TransportSend(_) if connection.is_program() => {
             ServerError::Ended(connection.last_words().await)
         }
         other => protocol_fault(other),
@@ -142,7 +167,7 @@ impl Drop for AbandonedCall {
         let reason = Some("the call was cancelled".to_owned());
         runtime.spawn(async move {
             let param = CancelledNotificationParam::new(Some(id), reason);
-            let _ = peer.notify_cancelled(param).await;
+            let _ = tokio::time::timeout(FAREWELL, peer.notify_cancelled(param)).await;
         });
     }
 }

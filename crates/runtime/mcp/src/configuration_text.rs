@@ -320,3 +320,125 @@ impl<'de> serde::de::DeserializeSeed<'de> for UniqueSeed {
         deserializer.deserialize_map(UniqueVisitor { depth: 1 })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Configured {
+        let value = |name: &str| (name == "SET").then(|| "v".to_owned());
+        from_json(text, ServerScope::User, &value)
+    }
+
+    fn faults(configured: &Configured) -> String {
+        configured.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_server_is_what_its_entry_says() {
+        for (entry, expected) in [
+            (
+                r#"{"command": "x", "args": [1, true, "${SET}"]}"#,
+                r#"Stdio { command: "x", args: ["1", "true", "v"] }"#,
+            ),
+            (r#"{"type": "stdio", "command": "${NO:-y}"}"#, r#"Stdio { command: "y", args: [] }"#),
+            (r#"{"url": "https://h/${SET}"}"#, r#"Http("https://h/v")"#),
+            (r#"{"type": "http", "url": "http://h/"}"#, r#"Http("http://h/")"#),
+            (r#"{"type": "sse", "url": "https://h/"}"#, r#"Sse("https://h/")"#),
+            (r#"{"transport": "sse", "url": "https://h/"}"#, r#"Sse("https://h/")"#),
+        ] {
+            let configured = read(&format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
+            assert_eq!(configured.faults, [], "{entry}");
+            assert_eq!(format!("{:?}", configured.servers[0].transport), expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_used_says_why_and_stops_no_other() {
+        for (entry, why) in [
+            ("{}", ""),
+            (r#"{"command": ""}"#, "-"),
+            (r#"{"type": "ftp", "url": "ftp://h"}"#, "unknown type"),
+            (r#"{"type": "http", "url": "file:///etc"}"#, "does not begin with https://"),
+            (r#"{"url": "javascript:x"}"#, "does not begin with https://"),
+            (r#"{"command": "x", "args": [{}]}"#, "a text is expected"),
+            (r#"{"command": "x", "env": {"A": ["b"]}}"#, "a text is expected"),
+            (r#"{"command": "${MISSING}"}"#, "the variable MISSING is not set"),
+            (r#"{"command": "x", "env": {"K": "${OPENAI_API_KEY:-a}"}}"#, "not passed on"),
+            ("7", ""),
+        ] {
+            let text =
+                format!(r#"{{"mcpServers": {{"bad": {entry}, "good": {{"command": "g"}}}}}}"#);
+            let configured = read(&text);
+            let names: Vec<&str> = configured.servers.iter().map(|it| it.name.as_str()).collect();
+            // An empty command is a fault of its start.
+            let expected: &[&str] = if why == "-" { &["bad", "good"] } else { &["good"] };
+            assert_eq!(names, expected, "{entry}");
+            let told = faults(&configured);
+            assert!(
+                why == "-" || told.contains(why) && told.contains("\"bad\""),
+                "{entry}: {told}"
+            );
+        }
+    }
+
+    /// D21
+    #[test]
+    fn names_are_unique_and_plain() {
+        for text in [
+            r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#,
+            r#"{"mcpServers": {}, "mcpServers": {}}"#,
+            r#"{"a": {"command": "x"}, "a": {"command": "y"}}"#,
+        ] {
+            let configured = read(text);
+            assert!(
+                configured.servers.is_empty() && faults(&configured).contains("twice"),
+                "{text}"
+            );
+        }
+        let configured = read(r#"{"my.db": {"command": "x"}, "my_db": {"command": "y"}}"#);
+        assert_eq!(configured.servers.len(), 1);
+        assert!(faults(&configured).contains("another server of that name"));
+        let configured = read(r#"{"../a": {"command": "x"}, "b\u001b": {"command": "y"}}"#);
+        assert!(configured.servers.is_empty());
+        assert!(!faults(&configured).contains('\u{1b}'), "{}", faults(&configured));
+        for text in ["", "[]", "{", r#"{"mcpServers": []}"#] {
+            let configured = read(text);
+            assert!(configured.servers.is_empty() && configured.faults.len() == 1, "{text}");
+        }
+        let many: Vec<String> =
+            (0..=MOST_SERVERS).map(|n| format!(r#""s{n}": {{"command": "x"}}"#)).collect();
+        let configured = read(&format!("{{{}}}", many.join(",")));
+        assert_eq!((configured.servers.len(), configured.faults.len()), (MOST_SERVERS, 1));
+    }
+
+    #[test]
+    fn limits_and_reach_are_bounded() {
+        let configured = read(
+            r#"{"a": {"command": "x", "timeout": 0, "startTimeout": 99999999999, "alwaysLoad": true, "trusted": true,
+                "sandbox": {"network": false, "writeProject": true, "allowRead": ["/r"]}},
+                "b": {"command": "x", "sandbox": {"enabled": false}}}"#,
+        );
+        let [a, b] = &configured.servers[..] else { panic!("{configured:?}") };
+        assert_eq!(a.call_limit, Duration::from_millis(1));
+        assert_eq!(a.start_limit, Duration::from_secs(600));
+        assert!(a.always_load && a.trusted && !a.reach.network && a.reach.write_project);
+        assert!(!a.reach.unconfined && a.reach.read == [PathBuf::from("/r")]);
+        assert!(b.reach.unconfined && !b.trusted && !b.always_load);
+        assert_eq!(
+            (b.call_limit, b.start_limit),
+            (ServerConfig::CALL_LIMIT, ServerConfig::START_LIMIT)
+        );
+    }
+
+    #[test]
+    fn yaml_has_a_list_of_servers() {
+        let value = |_: &str| None;
+        let text = "servers:\n  - {name: a, transport: stdio, command: x, args: [-v, 2]}\n  - {name: b, transport: http, url: https://h/}\n  - {command: nameless}\n";
+        let configured = from_yaml(text, ServerScope::Project, &value);
+        let names: Vec<&str> = configured.servers.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!((names, configured.faults.len()), (vec!["a", "b"], 1));
+        let broken = from_yaml("servers: 7", ServerScope::Project, &value);
+        assert_eq!((broken.servers.len(), broken.faults.len()), (0, 1));
+    }
+}

@@ -7,7 +7,7 @@ use crate::error::ServerError;
 use crate::greeting::Greeting;
 use crate::handler::Handler;
 use crate::http_client::HttpClient;
-use crate::link::Link;
+use crate::link::{Link, Way};
 use crate::manifest::{Manifest, Offered};
 use crate::program;
 use crate::sse_carrier;
@@ -54,7 +54,7 @@ impl Connection {
         let (transport, carrier) = channels(greeting.probe());
         let handler = Handler::new(&config.name);
         let (mut program, mut scope, mut carrying, mut http) = (None, None, None, None);
-        let mut link = Link::Channel(transport);
+        let mut way = Way::Channel(transport);
         match &config.transport {
             ServerTransport::Stdio { .. } => {
                 let own = ways.executor.scope();
@@ -67,7 +67,7 @@ impl Connection {
             }
             ServerTransport::Http { url, headers } => {
                 let client = http_client(config, headers, ways)?;
-                link = Link::Http(Box::new(streamable(&client, url)));
+                way = Way::Http(Box::new(streamable(&client, url)));
                 http = Some(client);
             }
             ServerTransport::Sse { url, headers } => {
@@ -78,6 +78,7 @@ impl Connection {
                 http = Some(client);
             }
         }
+        let link = Link::new(way, handler.clone());
         let service = match handler.clone().serve_with_lifecycle(link, greeting.lifecycle()).await {
             Ok(service) => service,
             Err(error) => {
@@ -100,6 +101,11 @@ impl Connection {
     /// The last request was refused because somebody has to log in.
     pub(crate) fn needs_auth(&self) -> Option<ServerError> {
         self.http.as_ref().and_then(HttpClient::needs_auth).map(ServerError::NeedsAuth)
+    }
+
+    /// It is not on the network.
+    pub(crate) fn is_program(&self) -> bool {
+        self.http.is_none()
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
@@ -192,10 +198,17 @@ async fn refused(error: ClientInitializeError, program: Option<&mut ServerProgra
         Some(program) => program.last_words().await,
         None => String::new(),
     };
+    let mut error = error;
+    while let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        error = *fallback;
+    }
     match error {
         ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(words),
         ClientInitializeError::TransportError { .. } if !words.is_empty() => {
             ServerError::Ended(words)
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            ServerError::Unreachable(ServerError::quoted(&error.error.to_string()))
         }
         other => {
             ServerError::Protocol(format!("{}{words}", ServerError::quoted(&other.to_string())))
@@ -206,9 +219,10 @@ async fn refused(error: ClientInitializeError, program: Option<&mut ServerProgra
 pub(crate) fn protocol_fault(error: &ServiceError) -> ServerError {
     match error {
         ServiceError::McpError(data) => ServerError::Refused(ServerError::quoted(&data.message)),
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            ServerError::Ended(String::new())
+        ServiceError::TransportSend(error) => {
+            ServerError::Unreachable(ServerError::quoted(&error.error.to_string()))
         }
+        ServiceError::TransportClosed => ServerError::Ended(String::new()),
         other => ServerError::Protocol(ServerError::quoted(&other.to_string())),
     }
 }

@@ -127,3 +127,71 @@ fn is_base64(data: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     !data.is_empty() && data.len().is_multiple_of(4) && data.bytes().all(legal)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(content: Value) -> Vec<String> {
+        let result: CallToolResult = serde_json::from_value(json!({"content": content})).unwrap();
+        let part = |part: ResultPart| match part {
+            ResultPart::Text { text } => text,
+            ResultPart::Image(image) => format!("image {} of {}", image.media, image.data.len()),
+        };
+        output(result).content.into_iter().map(part).collect()
+    }
+
+    #[test]
+    fn parts_are_texts_images_or_sizes() {
+        let large = "A".repeat(LARGEST_IMAGE + 4);
+        for (part, expected) in [
+            (json!({"type": "text", "text": "t"}), "t"),
+            (
+                json!({"type": "image", "mimeType": "image/png", "data": "AAAA"}),
+                "image image/png of 4",
+            ),
+            (
+                json!({"type": "image", "mimeType": "image/svg+xml", "data": "AAAA"}),
+                "[image image/svg+xml, 3 bytes]",
+            ),
+            (
+                json!({"type": "image", "mimeType": "image/png", "data": "not base64"}),
+                "[image image/png, 6 bytes]",
+            ),
+            (
+                json!({"type": "image", "mimeType": "image/png", "data": large}),
+                "[image image/png, 3.8 MB]",
+            ),
+            (
+                json!({"type": "audio", "mimeType": "audio/wav\u{1b}", "data": "AAAA"}),
+                "[audio audio/wav, 3 bytes]",
+            ),
+            (
+                json!({"type": "resource", "resource": {"uri": "x:y", "text": "z"}}),
+                "[resource x:y]\nz",
+            ),
+            (json!({"type": "resource_link", "uri": "x:y", "name": "n"}), "[resource n: x:y]"),
+        ] {
+            assert_eq!(shown(json!([part])), [expected]);
+        }
+        assert_eq!(shown(json!([])), ["(no content)"]);
+    }
+
+    #[test]
+    fn a_result_is_bounded_before_it_is_stored() {
+        let part = json!({"type": "text", "text": "p"});
+        let parts = shown(Value::Array(vec![part; MOST_PARTS + 3]));
+        assert_eq!(parts.len(), MOST_PARTS + 1);
+        assert_eq!(parts.last().unwrap(), "[3 more parts were left out]");
+        let half = json!({"type": "text", "text": "ä".repeat(LONGEST_TEXT / 3)});
+        let parts = shown(json!([half, half, half]));
+        assert_eq!(parts.len(), 2);
+        assert!(parts[1].ends_with("[the rest was left out: the result is too long]"));
+        assert!(parts.iter().map(String::len).sum::<usize>() < LONGEST_TEXT + 100);
+        let image =
+            json!({"type": "image", "mimeType": "image/png", "data": "A".repeat(LARGEST_IMAGE)});
+        let parts = shown(json!([image, image, image]));
+        assert!(parts[1].starts_with("image ") && parts[2].starts_with("[image "), "{}", parts[2]);
+    }
+}

@@ -10,6 +10,9 @@ pub enum ServerError {
     Silent(u64),
     #[error("it does not speak the protocol: {0}")]
     Protocol(String),
+    /// Nothing that can be read came back.
+    #[error("{0}")]
+    Unreachable(String),
     #[error("it ended{0}")]
     Ended(String),
     #[error("it exited too often; reconnect it to try again")]
@@ -29,7 +32,13 @@ pub enum ServerError {
 impl ServerError {
     /// Another attempt right away would cost time and most likely fail as well.
     pub(crate) fn is_costly(&self) -> bool {
-        matches!(self, ServerError::Silent(_) | ServerError::Protocol(_) | ServerError::Ended(_))
+        matches!(
+            self,
+            ServerError::Silent(_)
+                | ServerError::Protocol(_)
+                | ServerError::Unreachable(_)
+                | ServerError::Ended(_)
+        )
     }
 
     /// What a stranger said, in one bounded line.

@@ -16,7 +16,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
+
+/// Forms that a person is shown at the same time; further ones are cancelled.
+const MOST_FORMS: usize = 4;
 
 /// Whom a server can turn to while one of its calls runs.
 pub trait Counterpart: Send + Sync {
@@ -58,31 +61,54 @@ struct HandlerShared {
     /// The tools changed.
     pub(crate) changed: Notify,
     calls: Mutex<Calls>,
+    forms: Semaphore,
 }
 
 #[derive(Default)]
 struct Calls {
     next: u64,
-    progress: HashMap<String, Arc<dyn Progress>>,
+    followed: HashMap<String, (Arc<dyn Progress>, Arc<Notify>)>,
     /// The newest last.
     counterparts: Vec<(u64, Arc<dyn Counterpart>)>,
 }
 
 impl Handler {
     pub(crate) fn new(server: &str) -> Self {
-        let (changed, calls) = (Notify::new(), Mutex::default());
-        Handler(Arc::new(HandlerShared { server: server.to_owned(), changed, calls }))
+        let (changed, calls, forms) = (Notify::new(), Mutex::default(), Semaphore::new(MOST_FORMS));
+        Handler(Arc::new(HandlerShared { server: server.to_owned(), changed, calls, forms }))
     }
 
     pub(crate) async fn tools_changed(&self) {
         self.0.changed.notified().await;
     }
 
+    pub(crate) fn note_change(&self) {
+        self.0.changed.notify_one();
+    }
+
     /// Progress with this token goes there until the guard is dropped.
     pub(crate) fn follow(&self, token: &ProgressToken, progress: Arc<dyn Progress>) -> Followed {
         let key = key_of(token);
-        self.calls().progress.insert(key.clone(), progress);
-        Followed { handler: self.clone(), key }
+        let news = Arc::new(Notify::new());
+        self.calls().followed.insert(key.clone(), (progress, news.clone()));
+        Followed { handler: self.clone(), key, news }
+    }
+
+    /// A call goes on.
+    pub(crate) fn progressed(&self, params: &ProgressNotificationParam) {
+        let followed = self.calls().followed.get(&key_of(&params.progress_token)).cloned();
+        let Some((progress, news)) = followed else { return };
+        news.notify_one();
+        let amount = match params.total {
+            Some(total) => format!("{} of {total}", params.progress),
+            None => params.progress.to_string(),
+        };
+        match &params.message {
+            Some(message) => {
+                progress.tail(&format!("{} ({amount})", ServerError::quoted(message)));
+            }
+            None => progress.tail(&amount),
+        }
     }
 
     /// What the server asks goes there until the guard is dropped.
@@ -108,7 +134,8 @@ impl Handler {
             // A page in a browser is not something to open because a server says so.
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
-        let Some(counterpart) = self.counterpart() else {
+        let (Some(counterpart), Ok(_shown)) = (self.counterpart(), self.0.forms.try_acquire())
+        else {
             return ElicitResult::new(ElicitationAction::Cancel);
         };
         let form = Elicitation {
@@ -151,11 +178,19 @@ fn key_of(token: &ProgressToken) -> String {
 pub(crate) struct Followed {
     handler: Handler,
     key: String,
+    news: Arc<Notify>,
+}
+
+impl Followed {
+    /// Waits for the next progress.
+    pub(crate) async fn next(&self) {
+        self.news.notified().await;
+    }
 }
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        self.handler.calls().progress.remove(&self.key);
+        self.handler.calls().followed.remove(&self.key);
     }
 }
 
@@ -203,35 +238,21 @@ impl ClientHandler for Handler {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.elicit(request).await)
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        let progress = self.calls().progress.get(&key_of(&params.progress_token)).cloned();
-        let Some(progress) = progress else { return };
-        let amount = match params.total {
-            Some(total) => format!("{} of {total}", params.progress),
-            None => params.progress.to_string(),
-        };
-        match params.message {
-            Some(message) => {
-                progress.tail(&format!("{} ({amount})", ServerError::quoted(&message)));
-            }
-            None => progress.tail(&amount),
+        tokio::select! {
+            biased;
+            // Nobody reads an answer to a request that the server took back.
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+            answer = self.elicit(request) => Ok(answer),
         }
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.0.changed.notify_one();
+        self.note_change();
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.0.changed.notify_one();
+        self.note_change();
     }
 }

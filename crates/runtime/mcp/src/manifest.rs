@@ -147,3 +147,76 @@ fn prompt_entry(prompt: rmcp::model::Prompt) -> Option<PromptEntry> {
         arguments: arguments.map(|argument| metadata::text(&argument.name, 100)).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn offered(tools: Value) -> Offered {
+        Offered { tools: serde_json::from_value(tools).unwrap(), ..Offered::default() }
+    }
+
+    #[test]
+    fn what_a_server_says_about_its_tools_is_checked_one_by_one() {
+        let schema = json!({"type": "object"});
+        let manifest = Manifest::checked(offered(json!([
+            {"name": "a b", "description": "One\u{202e}.", "inputSchema": schema},
+            {"name": "a_b", "description": "Two.", "inputSchema": schema},
+            {"name": "c", "inputSchema": {"$ref": "http://x/"}},
+            {"name": "d", "title": "Title", "inputSchema": schema, "annotations": {"readOnlyHint": true}},
+            {"name": "e", "inputSchema": schema, "_meta": {"x.example/alwaysLoad": true}},
+        ])));
+        let shown: Vec<&str> = manifest.tools.iter().map(|tool| tool.shown.as_str()).collect();
+        assert_eq!(shown, ["a_b", "d", "e"], "the first of a name counts");
+        assert_eq!(
+            (manifest.tools[0].name.as_str(), &*manifest.tools[0].description),
+            ("a b", "One.")
+        );
+        assert_eq!((&*manifest.tools[1].description, manifest.tools[1].read_only), ("Title", true));
+        assert!(manifest.tools[2].always_load && !manifest.tools[2].read_only);
+        assert_eq!(
+            manifest.faults,
+            [
+                "there is another tool with the name a_b",
+                "the tool c is left out: its input schema refers to another document"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_hash_is_over_everything_that_a_model_is_told() {
+        let tool = json!({"name": "a", "title": "t", "description": "d", "inputSchema": {"type": "object"}});
+        let hash = |tool: &Value| Manifest::checked(offered(json!([tool]))).tools[0].hash();
+        let first = hash(&tool);
+        assert_eq!(hash(&tool), first);
+        for (key, value) in [
+            ("name", json!("b")),
+            ("title", json!("u")),
+            ("description", json!("e")),
+            ("inputSchema", json!({"type": "object", "required": ["x"]})),
+        ] {
+            let mut other = tool.clone();
+            other[key] = value;
+            assert_ne!(hash(&other), first, "{key}");
+        }
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let tool = |n| json!({"name": format!("t{n}"), "inputSchema": {"type": "object"}});
+        let tools = (0..MOST_TOOLS + 1).map(tool).collect();
+        let manifest = Manifest::checked(offered(Value::Array(tools)));
+        assert_eq!(manifest.tools.len(), MOST_TOOLS);
+        assert_eq!(manifest.faults, ["only its first 1000 tools are used"]);
+        let prompts = (0..MOST_PROMPTS + 1).map(|n| json!({"name": format!("p{n}")})).collect();
+        let prompts = serde_json::from_value(Value::Array(prompts)).unwrap();
+        let manifest = Manifest::checked(Offered {
+            prompts,
+            instructions: Some("i".repeat(LONGEST_INSTRUCTIONS + 1)),
+            ..Offered::default()
+        });
+        assert_eq!(manifest.prompts.len(), MOST_PROMPTS);
+        assert_eq!(manifest.instructions.unwrap().chars().count(), LONGEST_INSTRUCTIONS + 1);
+    }
+}

@@ -103,6 +103,23 @@ impl ManifestStore {
         let _ = fs::remove_file(self.failure_path(key));
     }
 
+    fn slow_path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.slow"))
+    }
+
+    /// A prompt waited for the server in vain, not long ago.
+    pub(crate) fn is_slow(&self, key: &str) -> bool {
+        read(&self.slow_path(key)).and_then(|(_, age)| age).is_some_and(|age| age < LONGEST_REST)
+    }
+
+    pub(crate) fn note_slow(&self, key: &str) {
+        self.write(&self.slow_path(key), b"");
+    }
+
+    pub(crate) fn forget_slow(&self, key: &str) {
+        let _ = fs::remove_file(self.slow_path(key));
+    }
+
     /// Which of these tools have another hash than when they were last seen under this key. From now on, these hashes are the
     /// ones that were seen.
     pub(crate) fn changed(&self, key: &str, now: BTreeMap<String, String>) -> Vec<String> {
@@ -155,4 +172,94 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn store() -> (tempfile::TempDir, ManifestStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ManifestStore::new(folder.path().join("manifests"));
+        (folder, store)
+    }
+
+    fn seen(tools: &[(&str, &str)]) -> BTreeMap<String, String> {
+        tools.iter().map(|(name, hash)| ((*name).to_owned(), (*hash).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_pinned_tool_is_reported_when_it_changes_and_once() {
+        let (_folder, store) = store();
+        for (now, changed) in [
+            (&[("a", "1"), ("b", "1")][..], &[][..]),
+            (&[("a", "1"), ("b", "2"), ("c", "1")], &["b"]),
+            (&[("a", "1"), ("b", "2")], &[]),
+            // One that was away is compared with what it was.
+            (&[("b", "2"), ("c", "2")], &["c"]),
+            (&[("a", "2"), ("c", "2")], &["a"]),
+        ] {
+            assert_eq!(store.changed("k", seen(now)), changed, "{now:?}");
+        }
+        assert_eq!(store.changed("other", seen(&[("a", "9")])), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_there() {
+        let (_folder, store) = store();
+        assert_eq!(store.load("k"), None);
+        let manifest = Manifest { server: "s".into(), ..Manifest::default() };
+        store.save("k", &manifest);
+        assert_eq!(store.load("k"), Some(manifest));
+        let path = store.path("k");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(&path).unwrap();
+        for broken in ["", "{", "[]", &text.replace("\"version\":1,", "\"version\":2,")] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(store.load("k"), None, "{broken}");
+        }
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
+        assert_eq!(store.load("k"), None, "links are not followed");
+    }
+
+    #[test]
+    fn a_failure_rests_until_it_is_forgotten() {
+        let (_folder, store) = store();
+        assert_eq!(store.recent_failure("k"), None);
+        store.note_failure("k", "first");
+        store.note_failure("k", "second");
+        assert_eq!(store.recent_failure("k").as_deref(), Some("second"));
+        let failure: Failure =
+            serde_json::from_str(&fs::read_to_string(store.failure_path("k")).unwrap()).unwrap();
+        assert_eq!(failure.count, 2);
+        let age = |seconds| {
+            let file = fs::File::options().write(true).open(store.failure_path("k")).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        age(45);
+        assert!(store.recent_failure("k").is_some(), "twice the first rest");
+        age(65);
+        assert_eq!(store.recent_failure("k"), None);
+        store.note_failure("k", "third");
+        store.forget_failure("k");
+        assert_eq!(store.recent_failure("k"), None);
+        assert!(!store.is_slow("k"));
+        store.note_slow("k");
+        assert!(store.is_slow("k") && !store.is_slow("other"));
+        store.forget_slow("k");
+        assert!(!store.is_slow("k"));
+    }
+
+    #[test]
+    fn the_oldest_files_go() {
+        let (_folder, store) = store();
+        for n in 0..MOST_FILES + 10 {
+            store.save(&format!("k{n}"), &Manifest::default());
+        }
+        let count = fs::read_dir(&store.folder).unwrap().count();
+        assert!(count <= MOST_FILES, "{count}");
+        assert!(store.load(&format!("k{}", MOST_FILES + 9)).is_some());
+    }
 }

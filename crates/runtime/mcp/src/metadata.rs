@@ -3,6 +3,7 @@
 use crate::configuration::hex;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 
 pub(crate) const LONGEST_DESCRIPTION: usize = 2_048;
 /// Characters of a name that a server gives; longer ones are cut and told apart by a hash.
@@ -33,7 +34,7 @@ pub(crate) fn server_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// What a model can call a tool. Two names that differ only in what was replaced stay apart by their hash.
+/// What a model can call a tool. A name that is cut ends with a hash, so that two long ones stay apart.
 pub(crate) fn tool_name(name: &str) -> Result<String, String> {
     if name.is_empty() || name.len() > LONGEST_GIVEN || name.chars().any(is_hidden) {
         let shown: String = name.escape_debug().take(60).collect();
@@ -67,7 +68,10 @@ pub(crate) fn text(text: &str, most: usize) -> String {
     cut.trim().to_owned()
 }
 
+/// Each line once, and not too many.
 pub(crate) fn few(mut lines: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
     let more = lines.len().saturating_sub(MOST_FAULTS);
     lines.truncate(MOST_FAULTS);
     if more > 0 {
@@ -124,4 +128,104 @@ pub(crate) fn object_schema(schema: Value) -> Value {
     }
     fields.remove("$schema");
     Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn names_of_servers_fit_into_names_of_tools() {
+        for (name, expected) in [
+            ("files", Some("files")),
+            ("my.db", Some("my_db")),
+            ("My DB-2", Some("My_DB-2")),
+            ("a_b", Some("a_b")),
+            ("", None),
+            (" ", None),
+            ("a__b", None),
+            ("a._b", None),
+            ("_a", None),
+            ("a_", None),
+            ("../a", None),
+            ("a/b", None),
+            ("a\u{1b}b", None),
+            ("ä", None),
+        ] {
+            assert_eq!(server_name(name).ok().as_deref(), expected, "{name:?}");
+        }
+        assert!(server_name(&"x".repeat(64)).is_ok() && server_name(&"x".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn names_of_tools_are_what_a_model_can_say() {
+        for (name, expected) in [
+            ("read_file", Some("read_file")),
+            ("a b/c.d", Some("a_b_c_d")),
+            ("zählen", Some("z_hlen")),
+            ("", None),
+            ("a\nb", None),
+            ("a\u{1b}[2J", None),
+            ("a\u{202e}b", None),
+            ("a\u{200b}b", None),
+            ("a\u{e0041}b", None),
+        ] {
+            assert_eq!(tool_name(name).ok().as_deref(), expected, "{name:?}");
+        }
+        let long = |end: &str| tool_name(&("n".repeat(300) + end)).unwrap();
+        assert_eq!(long("a").len(), LONGEST_NAME);
+        assert_ne!(long("a"), long("b"), "told apart by a hash");
+        assert!(tool_name(&"n".repeat(LONGEST_GIVEN + 1)).is_err());
+        let refused = tool_name("evil\u{1b}[2J").unwrap_err();
+        assert!(!refused.contains('\u{1b}'), "{refused}");
+    }
+
+    #[test]
+    fn texts_are_bounded_and_hide_nothing() {
+        assert_eq!(text(" a\u{202e}b\u{0}\n\tc ", 10), "ab\n\tc");
+        assert_eq!(text("äöü", 3), "äöü");
+        assert_eq!(text("äöüx", 3), "äöü…");
+        let lines = ["a", "b", "a"].map(str::to_owned).to_vec();
+        assert_eq!(few(lines), ["a", "b"]);
+        let many = (0..30).map(|n| n.to_string()).collect();
+        assert_eq!(few(many).last().unwrap(), "and 10 more");
+    }
+
+    #[test]
+    fn schemas_that_are_bombs_or_lead_away_are_refused() {
+        let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"x": inner}));
+        for (schema, wrong) in [
+            (json!({"type": "object"}), None),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}), None),
+            // A property may be called so.
+            (json!({"properties": {"$ref": {"type": "string"}}}), None),
+            (nested(DEEPEST_SCHEMA), None),
+            (nested(DEEPEST_SCHEMA + 1), Some("nested deeper")),
+            (json!({"allOf": [{"$ref": "http://127.0.0.1/x"}]}), Some("another document")),
+            (json!({"$ref": "other.json"}), Some("another document")),
+            (json!({"$dynamicRef": "https://x/#a"}), Some("another document")),
+            (json!({"description": "x".repeat(LARGEST_SCHEMA)}), Some("more than")),
+        ] {
+            match (check_schema(&schema), wrong) {
+                (Ok(()), None) => {}
+                (Err(why), Some(part)) => assert!(why.contains(part), "{why}"),
+                (found, _) => panic!("{schema}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_schema_is_one_of_an_object() {
+        for (schema, expected) in [
+            (json!({}), json!({"type": "object", "properties": {}})),
+            (json!([]), json!({})),
+            (
+                json!({"$schema": "x", "type": "string", "properties": [], "required": ["a"]}),
+                json!({"type": "object", "properties": {}, "required": ["a"]}),
+            ),
+        ] {
+            assert_eq!(object_schema(schema.clone()), expected, "{schema}");
+        }
+    }
 }

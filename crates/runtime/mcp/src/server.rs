@@ -1,17 +1,17 @@
 //! One server: what it offers, how it is, and its connection while it has one.
 
-use crate::configuration::ServerConfig;
+use crate::configuration::{ServerConfig, ServerScope};
 use crate::connection::Connection;
 use crate::connections::{LaunchServer, Ways};
 use crate::error::ServerError;
 use crate::greeting::Greeting;
+use crate::list_watch;
 use crate::manifest::Manifest;
 use crate::manifest_store::ManifestStore;
 use crate::status::{ServerState, ServerStatus, ToolStatus};
-use crate::stdio::task;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -20,8 +20,6 @@ use tokio_util::task::AbortOnDropHandle;
 /// A server that ended so often within [`WINDOW`] is not started again by itself.
 const MOST_DEATHS: usize = 3;
 const WINDOW: Duration = Duration::from_secs(300);
-/// Changes of the tools that come in a burst are looked at once.
-const SETTLE: Duration = Duration::from_millis(50);
 
 pub struct Server {
     key: String,
@@ -97,8 +95,13 @@ impl Server {
         ways: Ways,
         store: Option<Arc<ManifestStore>>,
     ) -> Arc<Self> {
-        let key = config.key();
-        let failure_key = launch.project_key(&key);
+        let own = config.key();
+        let failure_key = launch.project_key(&own);
+        // What the files of a project configure is another server in another project, even with the same words.
+        let key = match config.scope {
+            ServerScope::Project | ServerScope::Local => failure_key.clone(),
+            _ => own,
+        };
         Arc::new(Server {
             key,
             failure_key,
@@ -179,6 +182,18 @@ impl Server {
         self.fetch().await
     }
 
+    /// A first prompt waited for it in vain a short time ago, in this process or another one.
+    pub fn is_slow(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.is_slow(&self.failure_key))
+    }
+
+    /// A first prompt waited for it in vain.
+    pub fn note_slow(&self) {
+        if let Some(store) = &self.store {
+            store.note_slow(&self.failure_key);
+        }
+    }
+
     /// A running connection. A server that died is started again, a few times.
     pub(crate) async fn connect(self: &Arc<Self>) -> Result<Arc<Connection>, ServerError> {
         let mut live = self.live.lock().await;
@@ -197,7 +212,7 @@ impl Server {
         match opened.unwrap_or_else(|_| Err(ServerError::Silent(limit.as_secs()))) {
             Ok((connection, manifest)) => {
                 let connection = Arc::new(connection);
-                live.watching = Some(watch(self, &connection));
+                live.watching = Some(list_watch::watch(self, &connection));
                 live.connection = Some(connection.clone());
                 self.learned(manifest);
                 Ok(connection)
@@ -224,7 +239,9 @@ impl Server {
         let opened = self.greet(&greeting).await;
         let again = match &opened {
             Err(ServerError::Ended(_)) => greeting.after_end(&self.config),
-            Err(ServerError::Protocol(_)) => greeting.after_refusal(&self.config),
+            Err(ServerError::Protocol(_) | ServerError::Unreachable(_)) => {
+                greeting.after_refusal(&self.config)
+            }
             _ => None,
         };
         match again {
@@ -253,10 +270,11 @@ impl Server {
         self.is_now(ServerState::Failed, Some(ServerError::Ended(words.to_owned()).to_string()));
     }
 
-    fn learned(&self, manifest: Manifest) {
+    pub(crate) fn learned(&self, manifest: Manifest) {
         if let Some(store) = &self.store {
             store.save(&self.key, &manifest);
             store.forget_failure(&self.failure_key);
+            store.forget_slow(&self.failure_key);
         }
         let mut facts = self.facts();
         facts.manifest = Some(Arc::new(manifest));
@@ -317,21 +335,4 @@ impl Server {
     fn facts(&self) -> MutexGuard<'_, ServerFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Looks at the tools again when the server says that they changed.
-fn watch(server: &Arc<Server>, connection: &Arc<Connection>) -> AbortOnDropHandle<()> {
-    let (server, connection) = (Arc::downgrade(server), Arc::downgrade(connection));
-    let handler = connection.upgrade().map(|connection| connection.handler.clone());
-    task(async move {
-        let Some(handler) = handler else { return };
-        loop {
-            handler.tools_changed().await;
-            tokio::time::sleep(SETTLE).await;
-            let Some(connection) = Weak::upgrade(&connection) else { return };
-            let Ok(manifest) = connection.manifest().await else { continue };
-            let Some(server) = server.upgrade() else { return };
-            server.learned(manifest);
-        }
-    })
 }

@@ -7,6 +7,7 @@ use ostler_exec::{
     Command, CommandPipes, CommandReport, ExecError, OutputLimits, OutputProgress, Stopper,
 };
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -26,6 +27,8 @@ pub(crate) struct ServerProgram {
     errors: watch::Receiver<OutputProgress>,
     end: Arc<Mutex<Option<String>>>,
     ended: watch::Receiver<bool>,
+    /// Paths in its command line that it cannot see.
+    hidden: Vec<PathBuf>,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -41,7 +44,7 @@ pub(crate) async fn start(
     command: Command,
     carrier: Carrier,
 ) -> Result<ServerProgram, ServerError> {
-    let program = command.program.clone();
+    let (program, hidden) = (command.program.clone(), hidden_arguments(&command));
     let mut running = executor.spawn(command).await.map_err(|error| {
         ServerError::Start(format!("cannot start {}: {error}", program.display()))
     })?;
@@ -64,7 +67,7 @@ pub(crate) async fn start(
         task(write(outgoing, input)),
         task(read(LineReader::new(output), incoming)),
     ];
-    Ok(ServerProgram { stopper, errors, end, ended, _tasks: tasks })
+    Ok(ServerProgram { stopper, errors, end, ended, hidden, _tasks: tasks })
 }
 
 pub(crate) fn task(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
@@ -78,12 +81,18 @@ impl ServerProgram {
         let moment = Duration::from_millis(500);
         let _ = tokio::time::timeout(moment, self.ended.wait_for(|ended| *ended)).await;
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let errors = self.errors.borrow().text();
-        let errors = last_lines(&ostler_exec::strip_terminal(&errors));
+        let errors = ostler_exec::strip_terminal(&self.errors.borrow().text());
+        let said = last_lines(&errors);
         let end = end.map(|end| format!(" ({end})")).unwrap_or_default();
-        match errors.is_empty() {
-            true => end,
-            false => format!("{end}; its last output: {errors}"),
+        let hint = self.hidden.iter().find(|path| errors.contains(&*path.to_string_lossy()));
+        let hint = hint.map(|path| {
+            let folder = path.parent().unwrap_or(path).display();
+            format!("; the sandbox hides {folder} from it: add that to allowRead in its sandbox settings")
+        });
+        let hint = hint.unwrap_or_default();
+        match said.is_empty() {
+            true => format!("{end}{hint}"),
+            false => format!("{end}; its last output: {said}{hint}"),
         }
     }
 
@@ -106,12 +115,30 @@ fn how_it_ended(report: Result<CommandReport, ExecError>) -> String {
     }
 }
 
-/// The last lines with something in them, as one.
+/// The last lines with something in them, as one. Before them the last one that names an error, which some programs write
+/// above a trace.
 fn last_lines(text: &str) -> String {
     const MOST: usize = 3;
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(MOST)..];
-    ServerError::quoted(&last.join(" | "))
+    let (before, last) = lines.split_at(lines.len().saturating_sub(MOST));
+    let names_error = |line: &&&str| line.contains("Error:") || line.starts_with("error");
+    let is_named = last.iter().any(|line| names_error(&line));
+    let error = before.iter().rfind(names_error).filter(|_| !is_named);
+    let shown: Vec<&str> = error.into_iter().chain(last).copied().collect();
+    ServerError::quoted(&shown.join(" | "))
+}
+
+/// Arguments that are files which the sandbox does not show.
+fn hidden_arguments(command: &Command) -> Vec<PathBuf> {
+    let Some(sandbox) = &command.sandbox else { return Vec::new() };
+    let is_below = |path: &Path, places: &[PathBuf]| places.iter().any(|it| path.starts_with(it));
+    let is_hidden = |path: &PathBuf| {
+        let real = path.canonicalize().unwrap_or_default();
+        let is_shown =
+            |path| is_below(path, &sandbox.readable) || is_below(path, &sandbox.writable);
+        path.is_absolute() && is_below(&real, &sandbox.homes) && !is_shown(&real)
+    };
+    command.args.iter().map(PathBuf::from).filter(is_hidden).collect()
 }
 
 async fn write(mut messages: mpsc::Receiver<Value>, mut input: pipe::Sender) {
@@ -146,4 +173,25 @@ fn too_long() -> String {
 /// What a caller is told instead of an answer that cannot be read.
 fn unread(id: u64, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": why}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_names_the_error_is_shown_with_the_last_ones() {
+        let node = "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\nError: Cannot find module '/x'\n    at Module._load (node:internal)\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\nNode.js v20\n";
+        for (text, expected) in [
+            ("", ""),
+            ("one\n\n  two  \n", "one | two"),
+            ("1\n2\n3\n4\n", "2 | 3 | 4"),
+            (node, "Error: Cannot find module '/x' | requireStack: [] | } | Node.js v20"),
+            ("Traceback:\n  File x\nKeyError: 'a'\n", "Traceback: | File x | KeyError: 'a'"),
+            ("error: first\na\nerror: second\nb\nc\nd\n", "error: second | b | c | d"),
+        ] {
+            assert_eq!(last_lines(text), expected);
+        }
+        assert!(last_lines(&"x".repeat(5_000)).chars().count() <= 501);
+    }
 }

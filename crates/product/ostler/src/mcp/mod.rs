@@ -1,5 +1,6 @@
 //! The MCP servers of a session: connections belong to the host, tools to the session.
 
+mod asking;
 mod choice;
 mod counterpart;
 mod form;
@@ -53,6 +54,8 @@ impl Default for McpOptions {
 impl McpOptions {
     pub const SHARE: u64 = 10;
     pub const FIRST_WAIT: Duration = Duration::from_millis(200);
+    /// The same where nobody is watching: a run that ends with its first answer would end without these tools.
+    pub const UNATTENDED_WAIT: Duration = Duration::from_secs(3);
     /// The same for servers whose tools are always to be listed.
     pub const ALWAYS_WAIT: Duration = Duration::from_secs(5);
 }

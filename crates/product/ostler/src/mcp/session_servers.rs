@@ -1,6 +1,7 @@
 //! The servers that a session uses, and the tools that it has from them.
 
 use super::McpOptions;
+use super::asking::Asking;
 use super::choice::MCP_TOOL;
 use super::counterpart::SessionCounterpart;
 use super::launch::launch;
@@ -45,6 +46,8 @@ struct ServersState {
     entries: Vec<Entry>,
     /// What a person should know, until somebody reads.
     unsaid: Vec<Notice>,
+    /// A prompt has waited for the servers that are asked now; the next one does not.
+    waited: bool,
     closed: bool,
 }
 
@@ -136,7 +139,7 @@ impl SessionServers {
     pub(crate) fn server_of(&self, tool: &str) -> Option<(Arc<Server>, String)> {
         let state = self.state();
         state.entries.iter().filter(|entry| entry.enabled).find_map(|entry| {
-            let rest = tool.strip_prefix(&format!("{MCP_TOOL}{}__", entry.config.name))?;
+            let rest = tool.strip_prefix(&format!("{MCP_TOOL}{}__", entry.config.shown_name()))?;
             let manifest = entry.server.manifest();
             let known = manifest.as_ref().and_then(|all| {
                 all.tools.iter().find(|entry| entry.shown == rest).map(|entry| entry.name.clone())
@@ -160,6 +163,7 @@ impl SessionServers {
             new.map(|entry| entry.config.name.clone()).collect()
         };
         if !names.is_empty() {
+            self.state().waited = false;
             self.measure(session, &names);
         }
         for name in names {
@@ -193,7 +197,9 @@ impl SessionServers {
         let must_ask = entry.config.always_load || server.manifest().is_none();
         let asking = must_ask.then(|| {
             let needed = entry.config.always_load.then(|| Asking::begin(&self.needed));
-            (Asking::begin(&self.asking), needed)
+            // Nobody waits a second time for one that does not answer.
+            let waits = (!server.is_slow()).then(|| Asking::begin(&self.asking));
+            (waits, needed)
         });
         let following = async move {
             if must_ask {
@@ -213,13 +219,27 @@ impl SessionServers {
         entry.watching = Some(AbortOnDropHandle::new(runtime.spawn(following)));
     }
 
-    /// Waits until servers that are not known yet have been asked, for a moment only.
+    /// Waits until servers that are not known yet have been asked, for a moment only and only once.
     pub(crate) async fn first_look(&self) {
+        if std::mem::replace(&mut self.state().waited, true) {
+            return;
+        }
         let mut asking = self.asking.subscribe();
-        let _ = tokio::time::timeout(self.first_wait, asking.wait_for(|count| *count == 0)).await;
+        let asked = tokio::time::timeout(self.first_wait, asking.wait_for(|count| *count == 0));
+        if asked.await.is_err() {
+            self.note_slow_ones();
+        }
         let mut needed = self.needed.subscribe();
         let limit = McpOptions::ALWAYS_WAIT;
         let _ = tokio::time::timeout(limit, needed.wait_for(|count| *count == 0)).await;
+    }
+
+    fn note_slow_ones(&self) {
+        for entry in self.state().entries.iter().filter(|entry| entry.enabled) {
+            if entry.server.manifest().is_none() && entry.status().status == ServerState::Pending {
+                entry.server.note_slow();
+            }
+        }
     }
 
     /// Makes the session's tools those that the server offers now.
@@ -270,6 +290,7 @@ impl SessionServers {
     pub(super) fn toggle(self: &Arc<Self>, name: &str, enabled: bool) -> Result<(), String> {
         {
             let mut state = self.state();
+            state.waited &= !enabled;
             let entry = state.find(name)?;
             entry.enabled = enabled;
             if !enabled {
@@ -286,6 +307,7 @@ impl SessionServers {
     pub(super) fn reconnect(self: &Arc<Self>, name: &str) -> Result<(), String> {
         let server = {
             let mut state = self.state();
+            state.waited = false;
             let entry = state.find(name)?;
             if !entry.enabled {
                 return Err(format!("the MCP server \"{name}\" is disabled; enable it first"));
@@ -464,20 +486,4 @@ fn some(names: &[&str]) -> String {
     let more = names.len().saturating_sub(MOST);
     let shown = names.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
     if more == 0 { shown } else { format!("{shown} and {more} more") }
-}
-
-/// Counts while it lives.
-struct Asking(watch::Sender<usize>);
-
-impl Asking {
-    fn begin(count: &watch::Sender<usize>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Asking(count.clone())
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
-    }
 }

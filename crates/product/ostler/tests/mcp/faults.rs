@@ -100,6 +100,64 @@ pub async fn a_call_without_an_answer_is_cancelled() {
     session.close("other").await;
 }
 
+/// D05, D08
+pub async fn a_server_that_reads_nothing_holds_up_no_call() {
+    let world = World::new(calls(&["mcp__files__deaf"]));
+    let (mut config, mark) = scripted("files", &[]);
+    config.call_limit = Duration::from_millis(300);
+    let session = open(with_servers(world.on_disk(), vec![config]));
+    turn(&session, "call it").await;
+    let told = results(&world);
+    assert!(told.contains("was not answered within 0 s and was cancelled"), "{told}");
+    session.close("other").await;
+    becomes("it was ended", || !runs(&mark)).await;
+}
+
+/// D16
+pub async fn a_person_is_not_flooded_with_forms() {
+    let world = World::new(calls(&["mcp__files__forms"]));
+    let (config, _) = scripted("files", &[]);
+    let session = open(with_servers(world.on_disk(), vec![config]));
+    let attendance = session.attend();
+    let mut driver = session.ask("call it").unwrap();
+    let mut shown = 0;
+    until(&mut driver, |event| {
+        shown += usize::from(matches!(event, Event::CallAsked { .. }));
+        matches!(event, Event::Finished(_))
+    })
+    .await;
+    drop((driver, attendance));
+    assert!(results(&world).contains("46 forms were cancelled"), "{}", results(&world));
+    assert_eq!(shown, 4);
+    session.close("other").await;
+}
+
+/// D01
+pub async fn a_server_whose_files_are_hidden_says_what_to_configure() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().canonicalize().unwrap().join("home");
+    let program = home.join("servers").join("server.sh");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::write(&program, "echo ready\n").unwrap();
+    let transport = ServerTransport::Stdio {
+        command: "/bin/sh".into(),
+        args: vec![program.to_str().unwrap().to_owned()],
+        env: Vec::new(),
+        cwd: None,
+    };
+    let config = ServerConfig::new("files", transport, ostler::mcp_servers::ServerScope::User);
+    let world = World::new(Script::new().answer(text("Hello.")));
+    let options = with(with_servers(world.on_disk(), vec![config]), |options| {
+        options.host.user_home = home.clone();
+    });
+    let session = open(options);
+    let said = notices(&session, "hello").await.join("\n");
+    let hidden = program.parent().unwrap().display();
+    assert!(said.contains(&format!("the sandbox hides {hidden} from it")), "{said}");
+    assert!(said.contains("allowRead"), "{said}");
+    session.close("other").await;
+}
+
 /// D07, D08
 pub async fn noise_and_floods_are_skipped() {
     let world = World::new(calls(&["mcp__files__echo"]));
@@ -167,6 +225,23 @@ pub async fn another_protocol_version_is_refused() {
     assert!(said.contains("its revision \"1999-01-01\" is unknown"), "{said}");
     becomes("it was ended", || !runs(&mark)).await;
     session.close("other").await;
+}
+
+/// D03
+pub async fn answers_to_nobody_are_no_answers() {
+    for (word, wrong) in [
+        ("wrong-id", "it does not speak the protocol: conflict initialized response id"),
+        ("wrong-jsonrpc", "it did not answer within"),
+    ] {
+        let world = World::new(Script::new().answer(text("Hello.")));
+        let (mut config, mark) = scripted("files", &[word]);
+        config.start_limit = Duration::from_millis(500);
+        let session = open(with_servers(world.on_disk(), vec![config]));
+        let said = notices(&session, "hello").await.join("\n");
+        assert!(said.starts_with(&format!("files: {wrong}")), "{word}: {said}");
+        becomes("it was ended", || !runs(&mark)).await;
+        session.close("other").await;
+    }
 }
 
 /// D17

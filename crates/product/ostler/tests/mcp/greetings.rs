@@ -137,3 +137,24 @@ pub async fn the_first_prompt_waits_for_servers_that_are_always_listed() {
     assert_eq!(session.mcp_status()[1].status.name(), "pending", "nobody waited for it");
     session.close("other").await;
 }
+
+pub async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
+    let script = Script::new().answer(text("Hello.")).answer(text("Hello.")).answer(text("Hello."));
+    let world = World::new(script);
+    let (mut config, _) = scripted("files", &["silent"]);
+    config.start_limit = Duration::from_secs(20);
+    let options = with_servers(world.on_disk(), vec![config.clone()]);
+    let waits = |wait| with(options.clone(), |options| options.session.mcp.first_wait = wait);
+    let session = open(waits(Duration::from_millis(1)));
+    turn(&session, "hello").await;
+    // Neither the next prompt nor the next session waits as long as it may.
+    let pending = |session: &Session| session.mcp_status()[0].status.name() == "pending";
+    turn(&session, "hello").await;
+    assert!(pending(&session));
+    let options = waits(crate::support::PATIENCE);
+    let other = host(&options).session(options.session).unwrap();
+    turn(&other, "hello").await;
+    assert!(pending(&other));
+    session.close("other").await;
+    other.close("other").await;
+}

@@ -15,9 +15,11 @@ mod faults;
 mod forms;
 mod greetings;
 mod ground;
+mod http_faults;
 mod many_tools;
 mod offers;
 mod real_servers;
+mod scripted_http;
 mod scripted_server;
 mod tools;
 
@@ -51,6 +53,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             servers_are_set_and_switched_while_the_session_runs
             progress_is_the_tail_of_the_call
             a_changed_list_is_announced_with_a_notice
+            a_server_of_the_newest_revision_is_asked_to_tell_of_changes
             a_description_that_changed_between_sessions_is_reported_once
             subagents_have_the_tools_of_their_session;
         faults:
@@ -58,14 +61,25 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_silent_server_delays_nothing_but_itself
             a_server_that_dies_in_a_call_is_started_again_for_the_next
             a_call_without_an_answer_is_cancelled
+            a_server_that_reads_nothing_holds_up_no_call
+            a_person_is_not_flooded_with_forms
+            a_server_whose_files_are_hidden_says_what_to_configure
             noise_and_floods_are_skipped
             results_are_bounded
             hostile_metadata_is_left_out_or_cut
             thousands_of_tools_are_limited
             another_protocol_version_is_refused
+            answers_to_nobody_are_no_answers
             a_stubborn_server_ends_with_its_session
             only_listed_variables_and_the_project_are_in_reach
             what_a_server_asks_for_is_refused_or_bounded;
+        http_faults:
+            answers_of_100_megabytes_are_not_read
+            an_endless_stream_without_an_answer_ends_with_the_call
+            nothing_is_sent_to_where_a_server_redirects
+            what_is_not_an_answer_is_an_error
+            a_server_that_wants_a_login_is_in_its_own_state
+            the_older_transport_works_and_stays_on_its_host;
         offers:
             a_prompt_of_a_server_is_a_slash_command
             a_resource_is_named_in_a_prompt
@@ -78,7 +92,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_server_that_ends_on_the_probe_is_greeted_as_an_older_one
             a_server_that_became_newer_is_probed_again
             a_server_that_failed_is_left_alone_for_a_while
-            the_first_prompt_waits_for_servers_that_are_always_listed;
+            the_first_prompt_waits_for_servers_that_are_always_listed
+            nobody_waits_twice_for_a_server_that_does_not_answer;
         many_tools:
             a_thousand_tools_cost_little_and_start_nothing
             a_deferred_tool_is_found_called_and_kept

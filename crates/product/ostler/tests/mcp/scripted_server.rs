@@ -17,7 +17,7 @@ pub fn serve(words: &[String]) {
     if says("banner") {
         println!("Scripted server v1 ready\nContent-Length: 10\n\n{{\"half\":");
     }
-    let mut server = ScriptedServer { words, changed: says("changed") };
+    let mut server = ScriptedServer { words, changed: says("changed"), listener: None };
     while let Some(line) = line() {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         server.take(&message);
@@ -37,6 +37,8 @@ fn line() -> Option<String> {
 struct ScriptedServer<'a> {
     words: &'a [String],
     changed: bool,
+    /// The request that wants to be told about changes.
+    listener: Option<Value>,
 }
 
 fn send(message: &Value) {
@@ -85,11 +87,21 @@ impl ScriptedServer<'_> {
             "server/discover" if is_newer => Some(json!({
                 "resultType": "complete",
                 "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": {"listChanged": self.says("subscribed")}},
                 "serverInfo": {"name": "scripted", "version": "2"},
                 "ttlMs": 0,
                 "cacheScope": "private",
             })),
+            "subscriptions/listen" if self.says("subscribed") => {
+                let params = json!({
+                    "notifications": {"toolsListChanged": true},
+                    "_meta": {"io.modelcontextprotocol/subscriptionId": id},
+                });
+                let method = "notifications/subscriptions/acknowledged";
+                send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                self.listener = Some(id.clone());
+                None
+            }
             "initialize" => Some(self.greeting(message)),
             "tools/list" => Some(json!({"tools": self.tools()})),
             "prompts/list" => Some(json!({"prompts": [
@@ -114,7 +126,12 @@ impl ScriptedServer<'_> {
             }
         };
         if let Some(answer) = answer {
-            send(&json!({"jsonrpc": "2.0", "id": id, "result": answer}));
+            let (version, id) = match () {
+                () if self.says("wrong-id") => ("2.0", &json!("another")),
+                () if self.says("wrong-jsonrpc") => ("1.0", id),
+                () => ("2.0", id),
+            };
+            send(&json!({"jsonrpc": version, "id": id, "result": answer}));
         }
         if self.says("floods") && method == "tools/list" {
             for n in 0..20_000 {
@@ -156,6 +173,8 @@ impl ScriptedServer<'_> {
             tool("progress", "Reports how far it is."),
             tool("change", "Changes its tools."),
             tool("asks", "Asks the client for things."),
+            tool("forms", "Shows fifty forms at once."),
+            tool("deaf", "Asks and asks, and reads nothing any more."),
         ];
         if self.changed {
             tools.push(tool("late", "Was not there before."));
@@ -223,10 +242,19 @@ impl ScriptedServer<'_> {
             }
             "change" => {
                 self.changed = true;
-                send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                let meta = match &self.listener {
+                    Some(id) => json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}}),
+                    None if self.says("subscribed") => return Some(text("nobody listens")),
+                    None => json!({}),
+                };
+                send(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": meta}),
+                );
                 Some(text("changed"))
             }
             "asks" => Some(text(self.asks(given))),
+            "forms" => Some(text(forms())),
+            "deaf" => deaf(),
             other => Some(
                 json!({"content": [{"type": "text", "text": format!("no tool {other}")}], "isError": true}),
             ),
@@ -256,5 +284,36 @@ impl ScriptedServer<'_> {
             }
         }
         "nobody answered".into()
+    }
+}
+
+/// How many of fifty forms were cancelled while a person looks at the first ones.
+fn forms() -> String {
+    const FORMS: usize = 50;
+    for n in 0..FORMS {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+        let params = json!({"message": format!("form {n}"), "requestedSchema": schema});
+        send(
+            &json!({"jsonrpc": "2.0", "id": format!("f{n}"), "method": "elicitation/create", "params": params}),
+        );
+    }
+    let mut cancelled = 0;
+    while let Some(line) = line() {
+        let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
+        cancelled += usize::from(answer["result"]["action"] == "cancel");
+        if cancelled == FORMS - 4 {
+            break;
+        }
+    }
+    format!("{cancelled} forms were cancelled")
+}
+
+fn deaf() -> ! {
+    for n in 0..2_000 {
+        let id = format!("{n}-{}", "x".repeat(1_000));
+        send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs(86_400));
     }
 }

@@ -8,6 +8,9 @@ use ostler_model_server::{Script, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// Those that the scripted server offers.
+const TOOLS: usize = 14;
+
 pub async fn a_tool_of_a_server_is_called_like_any_other() {
     let call = text("I call.").call("mcp__files__echo", json!({"text": "hello"}));
     let world = World::new(Script::new().answer(call).answer(text("Done.")));
@@ -74,7 +77,7 @@ pub async fn a_known_server_is_not_started_before_it_is_used() {
     becomes("it ended", || !runs(&mark)).await;
 
     let session = open(with_servers(world.on_disk(), vec![config]));
-    assert_eq!(session.mcp_status()[0].tools.len(), 12, "known from the disk");
+    assert_eq!(session.mcp_status()[0].tools.len(), TOOLS, "known from the disk");
     turn(&session, "hi").await;
     assert!(listed(&world.server.requests()[1]).contains(&"mcp__files__echo".to_owned()));
     assert_eq!(session.mcp_status()[0].status.name(), "pending");
@@ -198,7 +201,7 @@ pub async fn a_changed_list_is_announced_with_a_notice() {
     let (config, _) = scripted("files", &[]);
     let session = open(with_servers(world.on_disk(), vec![config]));
     turn(&session, "change it").await;
-    becomes("the list is known", || session.mcp_status()[0].tools.len() == 13).await;
+    becomes("the list is known", || session.mcp_status()[0].tools.len() == TOOLS + 1).await;
     let mut driver = session.ask("use it").unwrap();
     let mut said = String::new();
     until(&mut driver, |event| {
@@ -213,6 +216,23 @@ pub async fn a_changed_list_is_announced_with_a_notice() {
     let told = world.told(2);
     assert!(told.contains("<tools-added>") && told.contains("mcp__files__late"), "{told}");
     assert!(results(&world).contains("echo: new"), "{}", results(&world));
+    session.close("other").await;
+}
+
+pub async fn a_server_of_the_newest_revision_is_asked_to_tell_of_changes() {
+    let world = World::new(
+        Script::new()
+            .answer(text("I change.").call("mcp__files__change", json!({})))
+            .answer(text("Done.")),
+    );
+    let newer = tempfile::NamedTempFile::new().unwrap();
+    let newer = format!("newer={}", newer.path().display());
+    let (mut config, _) = scripted("files", &[&newer, "subscribed"]);
+    // It looks for a file of ours.
+    config.reach.unconfined = true;
+    let session = open(with_servers(world.on_disk(), vec![config]));
+    turn(&session, "change it").await;
+    becomes("the new tool is known", || session.mcp_status()[0].tools.len() == TOOLS + 1).await;
     session.close("other").await;
 }
 

@@ -93,7 +93,9 @@ impl Walk<'_> {
                 return Err(ConfigError::new(self.root, None, what));
             }
             // Its history is not a part of a plugin.
-            if path == self.root.join(".git") {
+            let is_history = path == self.root.join(".git")
+                && fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+            if is_history {
                 continue;
             }
             self.entry(&path, depth)?;
@@ -132,13 +134,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A link is followed by whoever reads the plugin, so it must stay in it.
+    /// A link is followed by whoever reads the plugin, so it must stay in it, and in what is hashed.
     fn link(&mut self, path: &Path, name: String) -> Result<(), ConfigError> {
         let target = fs::read_link(path)
             .map_err(|error| ConfigError::new(path, None, format!("cannot read it ({error})")))?;
-        let inside = fs::canonicalize(path).is_ok_and(|real| real.starts_with(self.root));
-        if !inside {
+        let real = fs::canonicalize(path).ok().filter(|real| real.starts_with(self.root));
+        let Some(real) = real else {
             return Err(ConfigError::new(path, None, "a link leads out of the plugin, or nowhere"));
+        };
+        if real.starts_with(self.root.join(".git")) {
+            let what = "a link leads into .git, whose content is not a part of the plugin";
+            return Err(ConfigError::new(path, None, what));
         }
         self.hashes.insert(name, format!("link {}", target.display()));
         Ok(())

@@ -166,6 +166,25 @@ fn links_out_of_a_plugin_are_refused() {
 }
 
 #[test]
+fn links_to_what_is_not_hashed_are_refused() {
+    let ground = PluginGround::full();
+    ground.file(".git/hooks/guard.sh", "exit 0\n");
+    ground.read().unwrap();
+    symlink(".git/hooks/guard.sh", ground.path("linked.sh")).unwrap();
+    let refused = ground.refused();
+    assert!(refused.contains("a link leads into .git"), "{refused}");
+    fs::remove_file(ground.path("linked.sh")).unwrap();
+    fs::remove_dir_all(ground.path(".git")).unwrap();
+    // Only a directory is a history: anything else of that name is a part of the plugin.
+    let before = ground.read().unwrap().sha256;
+    ground.file(".git", "gitdir: elsewhere\n");
+    assert_ne!(ground.read().unwrap().sha256, before);
+    fs::remove_file(ground.path(".git")).unwrap();
+    symlink("/etc", ground.path(".git")).unwrap();
+    assert!(ground.refused().contains("a link leads out of the plugin"), "{}", ground.refused());
+}
+
+#[test]
 fn what_is_too_large_or_strange_is_refused() {
     let ground = PluginGround::new();
     let file = fs::File::create(ground.path("huge")).unwrap();

@@ -29,7 +29,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
     };
     let source = credentials.label.clone();
-    let options = profile.options(credentials)?;
+    let options = unattended(profile.options(credentials)?);
     let budgets = options.host.budgets;
     ostler::block_on(async {
         let opened = Host::open(init, options.host)
@@ -82,6 +82,12 @@ fn nothing_open(session: &Session) -> Wrong {
     Wrong::Usage(format!(
         "the last turn of session {id} is over, so there is nothing to continue. Give a prompt: ostler -p \"…\" --resume {id}"
     ))
+}
+
+/// Nobody sees tools arrive later.
+fn unattended(mut options: ostler::Options) -> ostler::Options {
+    options.session.mcp.first_wait = ostler::McpOptions::UNATTENDED_WAIT;
+    options
 }
 
 /// A run that could not begin is told in the format that was asked for, too.

@@ -35,6 +35,7 @@ mod loop_behaviour;
 mod mail;
 mod mcp_login;
 mod mcp_serve;
+mod mcp_servers;
 mod memory;
 mod memory_safety;
 mod missing_usage;

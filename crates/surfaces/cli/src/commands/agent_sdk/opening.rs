@@ -39,9 +39,6 @@ pub struct OpenSession {
     pub model: String,
 }
 
-/// How long the first prompt waits for servers that are not known yet.
-const FIRST_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
-
 impl Opener<'_> {
     pub fn open(&self, request: InitializeRequest) -> Result<OpenSession> {
         let (flags, servers) = self.flags(&request)?;
@@ -57,7 +54,7 @@ impl Opener<'_> {
         // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
         session.mcp.may_change = session.tools.is_none();
         // A program that gives servers expects their tools in the first turn.
-        session.mcp.first_wait = FIRST_WAIT;
+        session.mcp.first_wait = ostler::McpOptions::UNATTENDED_WAIT;
         let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
         session.mcp.servers.extend(servers);
         if self.args.sdk.include_hook_events {
