@@ -132,7 +132,10 @@ pub use log_choice::{check_continue, list_sessions};
 pub use machine_agents::{
     AgentActivity, AgentsView, Blocked, CurrentCall, MachineAgent, live_addresses, machine_agents,
 };
-pub use mcp::{McpChoice, McpInput, McpOptions, known_mcp, logins, probe_mcp, server_refusal};
+pub use mcp::{
+    McpChoice, McpInput, McpOptions, known_mcp, logins, not_permitted as server_not_permitted,
+    probe_mcp,
+};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_board as board;

@@ -5,7 +5,7 @@ use ostler::config::{ServerLimits, ServersText};
 use ostler::mcp_servers::{
     ConfigFault, Configured, ServerConfig, ServerReach, ServerScope, from_json, from_yaml,
 };
-use ostler::{McpOptions, Tier, server_refusal};
+use ostler::{McpOptions, Tier, server_not_permitted};
 use std::path::{Path, PathBuf};
 
 /// Bytes of one file.
@@ -51,7 +51,8 @@ impl Profile {
 
     pub(crate) fn mcp_options(&self) -> Result<McpOptions, ProfileError> {
         let ProfileServers { servers, .. } = self.mcp_servers()?;
-        Ok(McpOptions { servers, ..McpOptions::default() })
+        let limits = self.loaded.server_limits.clone();
+        Ok(McpOptions { servers, limits, ..McpOptions::default() })
     }
 
     /// The file that `ostler mcp add` writes.
@@ -154,12 +155,9 @@ impl ProfileServers {
     /// Leaves out what settings do not permit, wherever it is configured.
     fn restrict(&mut self, limits: &ServerLimits) {
         for server in std::mem::take(&mut self.servers) {
-            match server_refusal(limits, &server) {
+            match server_not_permitted(limits, &server) {
                 None => self.servers.push(server),
-                Some(key) => self.faults.push(format!(
-                    "the MCP server \"{}\" is not used: {key} in your settings does not permit it",
-                    server.name
-                )),
+                Some(why) => self.faults.push(why),
             }
         }
     }

@@ -17,17 +17,20 @@ mod tool_search;
 pub(crate) use choice::MCP_TOOL;
 pub use choice::McpChoice;
 pub use logins::logins;
-pub use server_permission::server_refusal;
+pub use server_permission::not_permitted;
 pub use session_mcp::{known_mcp, probe_mcp};
 pub(crate) use session_servers::SessionServers;
 
 use crate::session_options::SessionOptions;
+use ostler_config::ServerLimits;
 use ostler_mcp::ServerConfig;
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct McpOptions {
     pub servers: Vec<ServerConfig>,
+    /// What of these, and of servers that are added later, may be used.
+    pub limits: ServerLimits,
     /// Servers can be added while the session is open, also if it begins with none.
     pub may_change: bool,
     /// How long the first prompt waits for servers whose tools are not known yet.
@@ -43,6 +46,7 @@ impl Default for McpOptions {
     fn default() -> Self {
         McpOptions {
             servers: Vec::new(),
+            limits: ServerLimits::default(),
             may_change: false,
             first_wait: McpOptions::FIRST_WAIT,
             share: McpOptions::SHARE,

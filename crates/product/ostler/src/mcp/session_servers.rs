@@ -8,10 +8,12 @@ use super::launch::launch;
 use super::logins::SessionLogins;
 use super::resource_tools::ResourceTool;
 use super::schema_room::SchemaRoom;
+use super::server_permission::{not_permitted, permitted_servers};
 use super::tool_search::ToolSearch;
 use crate::host::Host;
 use crate::session::{Session, SessionShared};
 use crate::session_options::SessionOptions;
+use ostler_config::ServerLimits;
 use ostler_core::event::{Event, Notice};
 use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::{HttpServer, Tool};
@@ -30,6 +32,7 @@ pub(crate) struct SessionServers {
     connections: Connections,
     launch: LaunchServer,
     first_wait: Duration,
+    limits: ServerLimits,
     /// What the descriptions of tools may take of the context window.
     room: Mutex<SchemaRoom>,
     session: OnceLock<Weak<SessionShared>>,
@@ -79,6 +82,7 @@ impl SessionServers {
             connections: host.mcp().clone(),
             launch: launch(host, options, at, policy),
             first_wait: options.mcp.first_wait,
+            limits: options.mcp.limits.clone(),
             room: Mutex::new(SchemaRoom::new(options.mcp.share)),
             session: OnceLock::new(),
             state: Mutex::default(),
@@ -86,9 +90,9 @@ impl SessionServers {
             needed: watch::Sender::new(0),
             logins: SessionLogins::new(host),
         };
-        let entries = options.mcp.servers.iter().map(|config| servers.entry(config, false));
-        let entries = entries.collect();
-        *servers.state() = ServersState { entries, ..ServersState::default() };
+        let (permitted, unsaid) = permitted_servers(&options.mcp);
+        let entries = permitted.into_iter().map(|config| servers.entry(config, false)).collect();
+        *servers.state() = ServersState { entries, unsaid, ..ServersState::default() };
         Arc::new(servers)
     }
 
@@ -329,6 +333,9 @@ impl SessionServers {
 
     /// Replaces the servers that a surface set.
     pub(super) fn set(self: &Arc<Self>, configs: Vec<ServerConfig>) -> Result<(), String> {
+        if let Some(why) = configs.iter().find_map(|config| not_permitted(&self.limits, config)) {
+            return Err(why);
+        }
         let mut gone = Vec::new();
         {
             let mut state = self.state();
