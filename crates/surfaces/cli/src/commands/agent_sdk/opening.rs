@@ -11,6 +11,7 @@ use ostler_sdk::agent_sdk::{
     Callbacks, FrameOptions, InitializeRequest, LiveFacts, SdkFrames, SessionView,
     agent_definitions, callback_hooks, hook_watch, pipe_server, split_servers,
 };
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -53,6 +54,7 @@ impl Opener<'_> {
         let session = &mut options.session;
         session.approvals = approvals.clone();
         session.environment.push(("CLAUDECODE".into(), "1".into()));
+        session.transcripts.is_copy = is_copy(self.args, session.transcripts.claude.as_deref());
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
         // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
         session.mcp.may_change = session.tools.is_none();
@@ -60,40 +62,46 @@ impl Opener<'_> {
         session.mcp.first_wait = FIRST_WAIT;
         let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
         session.mcp.servers.extend(servers);
-        if self.args.sdk.include_hook_events {
-            session.hooks.watch =
-                Some(hook_watch(&self.facts, Arc::new(SystemIds), self.out.clone()));
-        }
+        let all = self.args.sdk.include_hook_events;
+        session.hooks.watch =
+            Some(hook_watch(&self.facts, all, Arc::new(SystemIds), self.out.clone()));
+        // Without somebody to ask, nothing is offered that would ask.
+        session.asks_person = self.args.sdk.permission_prompt_tool.is_some();
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
         let agents = session.agents.clone();
+        self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
         let structured = self.structured(request.json_schema)?;
         if let Some(structured) = &structured {
             structured.join(session);
         }
         let max_budget_usd = session.max_budget_usd;
+        let is_copy = session.transcripts.is_copy;
         let host = Host::open(self.init, options.host)?;
         let session = host.session(options.session)?;
         profile.news().iter().for_each(|notice| warn(notice));
         let claude_home = profile.environment.claude_home()?;
-        let mut record = TranscriptFile::open(&session, self.args, claude_home)?;
+        let mut record = TranscriptFile::open(&session, self.args, claude_home, is_copy)?;
         self.go_back(&session, &mut record)?;
         if let Some(path) = record.path() {
             self.facts.set_transcript(path);
         }
         self.facts.set_mode(session.mode().name());
         self.facts.set_session(session.id().as_str());
+        self.facts.set_tools(session.known_tools());
         let frames = FrameOptions {
             partial: self.args.include_partial_messages,
             forward_subagent_text: request.forward_subagent_text,
             structured,
             max_budget_usd,
+            mode: session.mode().name().into(),
         };
         let names = SHIPPED.into_iter().map(str::to_owned);
         let view = SessionView {
             session: session.clone(),
             key_source,
             version: env!("CARGO_PKG_VERSION").into(),
+            plugins: plugins(&profile),
             agents: names.chain(agents.iter().map(|agent| agent.name.clone())).collect(),
         };
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
@@ -105,6 +113,8 @@ impl Opener<'_> {
     fn flags(&self, request: &InitializeRequest) -> Result<(Flags, Vec<String>)> {
         let args = self.args;
         let mut flags: Flags = args.flags();
+        // A program that always forks begins like this.
+        flags.fork &= flags.resume.is_some() || flags.continue_newest;
         let read = |path: &std::path::PathBuf| {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
         };
@@ -136,11 +146,12 @@ impl Opener<'_> {
     fn profile(&self, flags: Flags) -> Result<Profile> {
         let args = self.args;
         let profile = trust::begin_with(self.environment, flags, args.trust)?;
-        if no_key::check_continue(&profile, args).is_ok() {
+        let places = &profile.places;
+        if !args.continue_ || ostler::check_continue(&places.ostler_home, &places.cwd).is_ok() {
             return Ok(profile);
         }
         // There is nothing to continue with: a program that always continues begins like this.
-        let flags = Flags { continue_newest: false, ..profile.flags };
+        let flags = Flags { continue_newest: false, fork: false, ..profile.flags };
         Ok(trust::begin_with(self.environment, flags, args.trust)?)
     }
 
@@ -177,6 +188,14 @@ impl Opener<'_> {
         let turn = turn.map_err(|uuid| {
             Wrong::Usage(format!("no message {uuid} is on record in session {}", session.id()))
         })?;
+        if let (Some(_), Some(dropped)) = (&sdk.resume_session_at, &sdk.resume_drops_turn)
+            && (record.turn_of(dropped) != Some(turn) || record.turns() > turn)
+        {
+            let wrong = format!(
+                "Resume rejected by --resume-drops-turn: not only the turn of {dropped} comes after the message to resume at"
+            );
+            return Err(Wrong::Usage(wrong).into());
+        }
         let overview = session.overview().map_or(0, |overview| overview.turns);
         if turn <= overview {
             let what = Rewinding { files: false, conversation: true };
@@ -186,6 +205,18 @@ impl Opener<'_> {
         record.rewind(turn);
         Ok(())
     }
+}
+
+/// An SDK puts the session of a store into a directory that lives as long as we do.
+fn is_copy(args: &RunArgs, claude_home: Option<&Path>) -> bool {
+    let name = claude_home.and_then(Path::file_name).unwrap_or_default();
+    args.sdk.session_mirror && name.to_string_lossy().starts_with("claude-resume-")
+}
+
+fn plugins(profile: &Profile) -> Vec<(String, String, PathBuf)> {
+    let plugins = profile.loaded.plugins.iter();
+    let listed = plugins.map(|one| (one.name.clone(), one.version.clone(), one.root.clone()));
+    listed.collect()
 }
 
 fn given(profile: &Profile) -> Result<ostler::Credentials> {

@@ -77,7 +77,9 @@ impl Conversation<'_> {
                 };
                 done(send(session, Input::SetThinking(thinking)))
             }
-            "get_context_usage" => Ok(Some(context_usage(&session.context(), true))),
+            "get_context_usage" => {
+                Ok(Some(context_usage(&session.context(), true, &session.mcp_status())))
+            }
             "get_settings" => Ok(Some(settings(session))),
             "apply_flag_settings" => done(apply_settings(session, body.get("settings"))),
             "rewind_files" => self.rewind_files(body),
