@@ -349,7 +349,10 @@ impl SdkFrames {
     }
 
     fn compacted(&self, receipt: &Receipt) -> Vec<Value> {
-        let metadata = json!({ "trigger": receipt.trigger.name(), "pre_tokens": receipt.before });
+        let metadata = json!({
+            "trigger": receipt.trigger.name(), "pre_tokens": receipt.before,
+            "post_tokens": receipt.after,
+        });
         vec![
             self.system("status", json!({ "status": null, "compact_result": "success" })),
             self.system("compact_boundary", json!({ "compact_metadata": metadata })),

@@ -5,7 +5,9 @@ use crate::args::RunArgs;
 use crate::commands::{no_key, trust};
 use crate::exit::{Wrong, warn};
 use anyhow::{Context, Result};
-use ostler::{Host, Input, Rewind, Rewinding, Session, StructuredOutput, SystemIds};
+use ostler::{
+    Host, Input, Rewind, Rewinding, Session, SessionOptions, StructuredOutput, SystemIds,
+};
 use ostler_profile::{Access, Environment, Flags, Profile};
 use ostler_sdk::agent_sdk::{
     Callbacks, FrameOptions, InitializeRequest, LiveFacts, SdkFrames, SessionView,
@@ -53,20 +55,10 @@ impl Opener<'_> {
         let approvals = profile.approvals();
         let session = &mut options.session;
         session.approvals = approvals.clone();
-        session.environment.push(("CLAUDECODE".into(), "1".into()));
-        session.transcripts.is_copy = is_copy(self.args, session.transcripts.claude.as_deref());
+        self.prepare(session);
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
-        // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
-        session.mcp.may_change = session.tools.is_none();
-        // A program that gives servers expects their tools in the first turn.
-        session.mcp.first_wait = FIRST_WAIT;
         let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
         session.mcp.servers.extend(servers);
-        let all = self.args.sdk.include_hook_events;
-        session.hooks.watch =
-            Some(hook_watch(&self.facts, all, Arc::new(SystemIds), self.out.clone()));
-        // Without somebody to ask, nothing is offered that would ask.
-        session.asks_person = self.args.sdk.permission_prompt_tool.is_some();
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
         let agents = session.agents.clone();
@@ -107,6 +99,24 @@ impl Opener<'_> {
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
         let model = session.model().to_string();
         Ok(OpenSession { host, session, view, frames, record, approvals, agents, model })
+    }
+
+    /// What programs expect of every session.
+    fn prepare(&self, session: &mut SessionOptions) {
+        session.environment.push(("CLAUDECODE".into(), "1".into()));
+        session.transcripts.is_copy = is_copy(self.args, session.transcripts.claude.as_deref());
+        // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
+        session.mcp.may_change = session.tools.is_none();
+        // A program that gives servers expects their tools in the first turn.
+        session.mcp.first_wait = FIRST_WAIT;
+        let all = self.args.sdk.include_hook_events;
+        session.hooks.watch =
+            Some(hook_watch(&self.facts, all, Arc::new(SystemIds), self.out.clone()));
+        // A program that asks for a summary gets one, and its budget ends a run that has exceeded it.
+        session.settings.context.even_without_gain = true;
+        session.settings.budget_may_be_exceeded = true;
+        // Without somebody to ask, nothing is offered that would ask.
+        session.asks_person = self.args.sdk.permission_prompt_tool.is_some();
     }
 
     /// The flags without the servers that the program runs itself, and the names of these.
