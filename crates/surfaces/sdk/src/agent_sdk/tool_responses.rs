@@ -68,8 +68,8 @@ impl ToolResponse<'_> {
 
     fn search(&self, text: &str) -> Option<Value> {
         let files = self.told("files").as_u64()?;
-        let names: Vec<&str> =
-            text.lines().filter(|line| !line.is_empty() && !line.starts_with('[')).collect();
+        let is_name = |line: &&str| files > 0 && !line.is_empty() && !line.starts_with('[');
+        let names: Vec<&str> = text.lines().filter(is_name).collect();
         Some(json!({
             "numFiles": files, "filenames": names, "content": text,
             "truncated": self.told("more").as_bool().unwrap_or_default(),
@@ -192,6 +192,16 @@ mod tests {
             "filePath": "/w/a", "content": "one\ntwo", "numLines": 2, "startLine": 2, "totalLines": 9,
         });
         assert_eq!((&told["type"], &told["file"]), (&json!("text"), &file));
+    }
+
+    #[test]
+    fn a_search_lists_what_it_found_and_no_notes() {
+        let found = |text: &str, files: u64| {
+            let detail = json!({"files": files, "more": false});
+            value(ToolKind::Reads, json!({}), json!(text), Some(detail))["filenames"].clone()
+        };
+        assert_eq!(found("a.txt\nb.txt\n[2 files left out]", 2), json!(["a.txt", "b.txt"]));
+        assert_eq!(found("No file matches *.", 0), json!([]));
     }
 
     #[test]

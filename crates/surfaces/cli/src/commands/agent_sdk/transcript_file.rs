@@ -114,7 +114,7 @@ impl TranscriptFile {
             let Some((place, about)) = self.place.as_ref().zip(about(call)) else { return Ok(()) };
             let made = AgentTranscript::open(place, &self.transcript, call, &about);
             if self.mirrors {
-                mirror(&made.path, &[made.description.clone()])?;
+                mirror(&made.path, std::slice::from_ref(&made.description))?;
             }
             self.agents.insert(call.to_owned(), made);
         }
