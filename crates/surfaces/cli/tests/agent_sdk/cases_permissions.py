@@ -66,6 +66,10 @@ async def a_deny_can_end_the_turn(world):
         messages = await turn(client, "go")
     found = result(messages)
     assert found.subtype == "error_during_execution" and texts(messages) == []
+    [block] = tool_results(messages)
+    assert block.is_error and "stop it" in block.content, block
+    [denial] = found.permission_denials
+    assert denial["tool_name"] == "Bash" and denial["tool_input"] == {"command": "touch made"}
 
 
 @case

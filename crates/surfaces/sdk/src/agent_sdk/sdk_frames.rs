@@ -9,7 +9,7 @@ use crate::frames;
 use crate::stream_json::Answering;
 use ostler::{
     AgentPath, Block, CallId, Continue, Envelope, Event, IdSource, InboundSource, Level, Notice,
-    QueuedItem, Receipt, Retry, StructuredOutput, Timestamp, ToolKind, words,
+    QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp, ToolKind, words,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -48,6 +48,8 @@ pub struct SdkFrames {
     pub(super) early: Vec<Value>,
     /// What running calls were started with.
     inputs: HashMap<CallId, Value>,
+    /// Calls that the program denied while it ended the turn, and what it said.
+    stopped: HashMap<CallId, String>,
     /// What agents wrote and the program did not want to hear, for their transcripts.
     unsaid: Vec<Value>,
 }
@@ -68,6 +70,7 @@ impl SdkFrames {
             paths: HashMap::new(),
             early: Vec::new(),
             inputs: HashMap::new(),
+            stopped: HashMap::new(),
             unsaid: Vec::new(),
         }
     }
@@ -103,6 +106,11 @@ impl SdkFrames {
         let call = CallId::new(call);
         let (kind, description) = self.tasks.about(&call).unwrap_or((None, ""));
         Some((self.paths.get(&call)?, kind, description))
+    }
+
+    /// The program denies a call and ends the turn: whichever the call hears of first, it was denied.
+    pub fn stopped(&mut self, call: &CallId, why: &str) {
+        self.stopped.insert(call.clone(), why.to_owned());
     }
 
     /// Frames that only transcripts have.
@@ -201,7 +209,9 @@ impl SdkFrames {
             }
             Event::CallFinished { id, outcome, result, detail, decision, name, .. } => {
                 self.turn.messages += 1;
-                self.turn.open_calls.retain(|(open, ..)| open != id);
+                let denied = self.stopped.remove(id).filter(|_| !outcome.is_denied());
+                let said = denied.map(|why| self.denied_result(id, name, why));
+                let result = said.as_ref().unwrap_or(result);
                 let call = (live.tool(name).kind, &self.inputs.remove(id).unwrap_or_default());
                 let detail = detail.as_ref();
                 let mut all = vec![self.tool_result(*outcome, result, detail, call, envelope)];
@@ -209,6 +219,7 @@ impl SdkFrames {
                 let jobs = live.jobs();
                 let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
                 let frames = self.tasks.call_finished(id, *outcome, job, at);
+                self.turn.open_calls.retain(|(open, ..)| open != id);
                 let changes = job.is_some();
                 all.extend(self.systems(frames));
                 all.extend(changes.then(|| self.background()));
@@ -248,6 +259,16 @@ impl SdkFrames {
             Event::Finished(finished) => self.finished(finished, envelope.at, live),
             _ => Vec::new(),
         }
+    }
+
+    /// The result of a call that was denied when the turn ended.
+    fn denied_result(&mut self, id: &CallId, name: &str, why: String) -> Block {
+        let call = self.turn.open_calls.iter().find(|(open, ..)| open == id);
+        let input = call.map(|(.., input)| input.clone()).unwrap_or_default();
+        let denial = json!({ "tool_name": name, "tool_use_id": id.as_str(), "tool_input": input });
+        self.turn.denials.push(denial);
+        let content = vec![ResultPart::Text { text: why }];
+        Block::ToolResult { id: id.clone(), content, is_error: true }
     }
 
     /// Of an agent what it does, and what it writes where that is wanted.

@@ -19,6 +19,8 @@ pub(crate) struct TurnCount {
     /// The end of a background task began it.
     pub(crate) by_task: bool,
     pub(crate) user_uuids: Vec<String>,
+    /// Calls that were denied when the turn ended.
+    pub(crate) denials: Vec<Value>,
     /// Of the answers to the session itself.
     pub(crate) used: Usage,
     /// Agents got answers, too, and what they used is in the sums.
@@ -138,7 +140,7 @@ pub(crate) fn result(finished: &Finished, parts: &ResultParts<'_>) -> Value {
     let used = if turn.had_agents { &turn.used } else { &finished.usage };
     put("usage", usage(used));
     put("modelUsage", totals.per_model(parts.models));
-    put("permission_denials", denials(finished));
+    put("permission_denials", denials(finished, turn));
     if let Some(reason) = &end.reason {
         put("terminal_reason", reason.as_str().into());
     }
@@ -221,12 +223,12 @@ fn usage(used: &Usage) -> Value {
     usage
 }
 
-fn denials(finished: &Finished) -> Value {
+fn denials(finished: &Finished, turn: &TurnCount) -> Value {
     let entry = |denial: &ostler::Denial| {
         json!({
             "tool_name": denial.name, "tool_use_id": denial.id.as_str(),
             "tool_input": denial.input,
         })
     };
-    finished.denials.iter().map(entry).collect()
+    finished.denials.iter().map(entry).chain(turn.denials.iter().cloned()).collect()
 }

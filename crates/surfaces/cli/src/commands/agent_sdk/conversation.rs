@@ -95,7 +95,7 @@ impl<'a> Conversation<'a> {
                 Step::Line(Some(Err(why))) => return Err(Wrong::Usage(why).into()),
                 Step::Line(None) => self.input_ended(),
                 Step::Answered(answered) => {
-                    if let (Some(answered), Some(open)) = (answered, &self.open) {
+                    if let (Some(answered), Some(open)) = (answered, &mut self.open) {
                         settle(*answered, open)?;
                     }
                 }

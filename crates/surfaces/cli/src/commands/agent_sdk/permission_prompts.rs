@@ -122,7 +122,7 @@ fn request(question: &Question, open: &OpenSession) -> Value {
 }
 
 /// Does what the program answered. The rules it adds are in force before the call runs.
-pub fn settle(answered: Answered, open: &OpenSession) -> Result<()> {
+pub fn settle(answered: Answered, open: &mut OpenSession) -> Result<()> {
     let Answered { question, answer } = answered;
     let read = match answer {
         Ok(answer) => PermissionAnswer::read(&answer, &question.input),
@@ -137,6 +137,9 @@ pub fn settle(answered: Answered, open: &OpenSession) -> Result<()> {
             reply = Reply::No(format!("the permission callback's update was refused: {why}"));
             break;
         }
+    }
+    if let (Reply::No(why), true) = (&reply, interrupt) {
+        open.frames.stopped(&question.call, why);
     }
     let answer = Input::Answer { question: question.id, reply, by: NAME.into() };
     // It may have been withdrawn meanwhile.
