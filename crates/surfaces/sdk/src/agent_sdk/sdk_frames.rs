@@ -235,13 +235,7 @@ impl SdkFrames {
                 vec![self.system("status", json!({ "status": "compacting" }))]
             }
             Event::Compacted { receipt } => self.compacted(receipt),
-            Event::ControlChanged(control) => {
-                let mode = control.mode.name();
-                if std::mem::replace(&mut self.options.mode, mode.to_owned()) == mode {
-                    return Vec::new();
-                }
-                vec![self.system("status", json!({ "status": null, "permissionMode": mode }))]
-            }
+            Event::ControlChanged(control) => self.mode_told(control.mode.name()),
             Event::Raw(raw) if self.options.partial => vec![self.named(
                 json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null }),
             )],
@@ -259,6 +253,14 @@ impl SdkFrames {
             Event::Finished(finished) => self.finished(finished, envelope.at, live),
             _ => Vec::new(),
         }
+    }
+
+    /// Other things of the session change with the same event.
+    fn mode_told(&mut self, mode: &str) -> Vec<Value> {
+        if std::mem::replace(&mut self.options.mode, mode.to_owned()) == mode {
+            return Vec::new();
+        }
+        vec![self.system("status", json!({ "status": null, "permissionMode": mode }))]
     }
 
     /// The result of a call that was denied when the turn ended.
