@@ -371,3 +371,17 @@ async def a_budget_is_compared_with_what_was_spent(world):
     assert found.subtype == "error_max_budget_usd" and found.total_cost_usd > 0.0001
     assert found.num_turns >= 1 and texts(messages) == []
     assert len(world.requests()) == 1
+
+
+@case
+async def a_result_names_the_messages_that_have_a_uuid(world):
+    world.model(say("one"), say("two"))
+
+    async def prompts():
+        yield {"type": "user", "uuid": "u-1", "message": {"role": "user", "content": "first"}}
+        yield {"type": "user", "message": {"role": "user", "content": "second"}}
+
+    messages = [m async for m in query(prompt=prompts(), options=world.options())]
+    first, second = [m for m in messages if isinstance(m, ResultMessage)]
+    assert first.user_message_uuid == "u-1" and first.user_message_uuids == ["u-1"]
+    assert second.user_message_uuid is None and second.user_message_uuids is None

@@ -46,6 +46,8 @@ pub struct Conversation<'a> {
 /// A message of the program.
 pub struct Sent {
     pub(super) uuid: String,
+    /// The program gave the uuid.
+    is_named: bool,
     content: Value,
     /// None: the next turn begins with it.
     pub(super) item: Option<InboundId>,
@@ -210,6 +212,7 @@ impl<'a> Conversation<'a> {
 
     fn user(&mut self, user: UserLine) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
+        let is_named = user.uuid.is_some();
         let uuid = user.uuid.clone().unwrap_or_else(ostler::new_uuid);
         if !user.should_query {
             open.record.prompt(&user.content, &uuid, false)?;
@@ -236,7 +239,7 @@ impl<'a> Conversation<'a> {
         if item.is_none() {
             self.opener.facts.set_prompt(&uuid);
         }
-        self.sent.push_back(Sent { uuid, content: user.content, item });
+        self.sent.push_back(Sent { uuid, is_named, content: user.content, item });
         self.is_running = true;
         Ok(())
     }
@@ -289,7 +292,8 @@ impl<'a> Conversation<'a> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let begins = matches!(envelope.event, Event::TurnStarted { .. });
         let begins = begins || !open.frames.has_requested();
-        begun.iter().for_each(|sent| open.frames.answering(&sent.uuid));
+        let named = begun.iter().filter(|sent| sent.is_named);
+        named.for_each(|sent| open.frames.answering(&sent.uuid));
         let mut frames = open.frames.event(envelope, &open.view);
         for sent in &begun {
             open.record.prompt(&sent.content, &sent.uuid, begins)?;
