@@ -26,7 +26,11 @@ pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<
         SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
         SessionChoice::Resume(id) => match store.find(id)? {
             Some(found) => store.open(&found.id)?,
-            None => resume_elsewhere(&store, options, id, cwd)?,
+            None => {
+                let whole = |read: &Conversation| SessionId::new(read.id.as_str());
+                let own = options.transcripts.is_copy.then_some(whole);
+                resume_elsewhere(&store, options, id, cwd, own)?
+            }
         },
         SessionChoice::Continue => match store.latest(cwd)? {
             Some(id) => store.open(&id)?,
@@ -48,7 +52,14 @@ fn fork(
         Some(id) => match store.find(id)? {
             Some(found) => found.id,
             None if source.at == ForkPoint::End => {
-                return resume_elsewhere(store, options, id, cwd);
+                let name = source.name.clone();
+                return resume_elsewhere(
+                    store,
+                    options,
+                    id,
+                    cwd,
+                    name.map(|name| move |_: &_| name),
+                );
             }
             None => return Err(options.transcripts.refused_fork(id)),
         },
@@ -59,15 +70,19 @@ fn fork(
     Ok(store.fork_at(&from, source.at, first_entry(id, cwd, Some(fork)))?)
 }
 
-/// A session that another program began continues in a new one.
+/// A session that another program began continues in a new one, or under a name.
 fn resume_elsewhere(
     store: &FileStore,
     options: &SessionOptions,
     id: &str,
     cwd: &Path,
+    name: Option<impl FnOnce(&Conversation) -> SessionId>,
 ) -> Result<Loaded, Error> {
     match options.transcripts.read(None, id)? {
-        Some(conversation) => import(store, &conversation, cwd),
+        Some(conversation) => {
+            let name = name.map(|name| name(&conversation));
+            import(store, &conversation, cwd, name)
+        }
         None => Err(StoreError::NotFound(SessionId::new(id)).into()),
     }
 }
@@ -77,13 +92,18 @@ pub(crate) fn import(
     store: &FileStore,
     conversation: &Conversation,
     cwd: &Path,
+    name: Option<SessionId>,
 ) -> Result<Loaded, Error> {
     let entries = conversation.entries();
     let origin = SessionId::new(conversation.origin());
     let fork = Fork { session: origin, entries: entries.len() as u64 };
-    let mut loaded = store.import(first_entry(fresh_id(), cwd, Some(fork)), entries)?;
-    let id = loaded.log.id();
-    loaded.notices.push(format!("{}. The new session is {id}", conversation.words()));
+    let is_new = name.as_ref().is_none_or(|name| name.as_str() != conversation.id);
+    let first = first_entry(name.unwrap_or_else(fresh_id), cwd, Some(fork));
+    let mut loaded = store.import(first, entries)?;
+    if is_new {
+        let id = loaded.log.id();
+        loaded.notices.push(format!("{}. The new session is {id}", conversation.words()));
+    }
     Ok(loaded)
 }
 

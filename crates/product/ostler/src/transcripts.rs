@@ -17,6 +17,8 @@ pub struct TranscriptPlaces {
     pub codex: Option<PathBuf>,
     /// opencode's data directory, usually `~/.local/share/opencode`.
     pub opencode: Option<PathBuf>,
+    /// Claude Code's directory is a copy that a program made for this run, so its sessions go on under their own ids.
+    pub is_copy: bool,
 }
 
 /// What came of an import.
@@ -99,7 +101,7 @@ pub fn import_transcript(
         id: id.to_owned(),
     };
     let conversation = places.read(Some(program), id)?.ok_or_else(missing)?;
-    let loaded = log_choice::import(&FileStore::new(home)?, &conversation, cwd)?;
+    let loaded = log_choice::import(&FileStore::new(home)?, &conversation, cwd, None)?;
     Ok(ImportedSession { id: loaded.log.id().clone(), notices: loaded.notices })
 }
 

@@ -133,6 +133,7 @@ impl Environment {
         let below = |name: &str| home.as_ref().map(|home| home.join(name));
         let data = own("XDG_DATA_HOME").or_else(|| below(".local/share"));
         Ok(TranscriptPlaces {
+            is_copy: false,
             claude: self.claude_home()?,
             codex: own("CODEX_HOME").or_else(|| below(".codex")),
             opencode: data.map(|data| data.join("opencode")),

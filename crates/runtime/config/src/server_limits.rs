@@ -34,8 +34,10 @@ pub enum ServerAddress<'a> {
 }
 
 impl ServerLimits {
-    pub fn is_empty(&self) -> bool {
-        self.denied.is_empty() && self.allowed.is_empty()
+    /// No servers of these names.
+    pub fn without(names: impl IntoIterator<Item = String>) -> Self {
+        let denied = names.into_iter().map(ServerPattern::Name).collect();
+        ServerLimits { denied, allowed: Vec::new() }
     }
 
     /// The key in the settings that keeps a server out.

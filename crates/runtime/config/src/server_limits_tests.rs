@@ -49,7 +49,7 @@ fn a_denied_server_is_recognized_by_name_command_or_address() {
         let expected = is_denied.then_some("deniedMcpServers");
         assert_eq!(refusal(&denied, name, address), expected, "{name} {address}");
     }
-    assert!(limits("{}").is_empty());
+    assert_eq!(limits("{}"), ServerLimits::default());
 }
 
 #[test]

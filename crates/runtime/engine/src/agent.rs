@@ -60,6 +60,9 @@ pub struct Settings {
     /// Bytes of a result that the model gets; the rest goes to a blob.
     pub result_cap: usize,
     pub raw_events: bool,
+    /// Requests are sent as long as anything is left of the run's own budget, and the last one may exceed it. Otherwise
+    /// what a request may cost is reserved.
+    pub budget_may_be_exceeded: bool,
     pub context: ContextSettings,
 }
 
@@ -77,6 +80,7 @@ impl Default for Settings {
             stream_backoff: Duration::from_millis(500),
             result_cap: 50_000,
             raw_events: false,
+            budget_may_be_exceeded: false,
             context: ContextSettings::default(),
         }
     }

@@ -132,7 +132,10 @@ async fn once(
     ask: &Ask,
     shared: bool,
 ) -> Result<Option<Reservation>, Refused> {
-    let (grant, mut hold) = agent.budget.reserve(ask);
+    let (grant, mut hold) = match agent.settings.budget_may_be_exceeded {
+        true => (until_spent(agent, ask), agent.budget.unreserved()),
+        false => agent.budget.reserve(ask),
+    };
     let output = match grant {
         Grant::Yes { output, .. } => output,
         Grant::Wait => return Ok(None),
@@ -166,6 +169,15 @@ async fn once(
             Err(Refused::Short(Notice::BudgetSpent { budget, limit_usd: None }))
         }
         Err(error) => Err(Refused::Unknown(Notice::BudgetUnknown { text: error.to_string() })),
+    }
+}
+
+/// Nothing is held: the request is sent as long as anything is left.
+fn until_spent(agent: &Agent, ask: &Ask) -> Grant {
+    let sums = agent.budget.sums();
+    match sums.iter().position(|sum| sum.spent >= sum.limit) {
+        Some(sum) => Grant::No { sum },
+        None => Grant::Yes { output: ask.wanted, amount: 0.0 },
     }
 }
 

@@ -5,7 +5,7 @@ use crate::context::Halt;
 use crate::run::Turn;
 use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
-use ostler_core::context::{Boundary, Made, Pressure, Receipt, Trigger, cut, summary};
+use ostler_core::context::{Boundary, Gauge, Made, Pressure, Receipt, Trigger, cut, summary};
 use ostler_core::event::{Event, NotCompacted, Notice, words};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
@@ -65,7 +65,7 @@ impl Turn {
         };
         self.compactions.tried();
         let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
-        if dropped < SMALLEST {
+        if dropped < SMALLEST && !self.agent.settings.context.even_without_gain {
             self.left_as_it_is(trigger, NotCompacted::TooLittleToGain).await;
             return Ok(false);
         }
@@ -238,10 +238,7 @@ impl Turn {
             let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
             let before = pressure.tokens;
             let left = view.weight().saturating_sub(dropped) + weight;
-            let after = gauge.tokens(left);
-            if weight >= dropped || after >= before {
-                return None;
-            }
+            let after = self.size_after(&gauge, left, weight < dropped, before)?;
             let names = attachments.iter().filter(|one| attach || one.place == Place::Before);
             let receipt = Receipt {
                 trigger,
@@ -265,6 +262,16 @@ impl Turn {
             Some((size, boundary))
         });
         chosen(drafts, pressure.target)
+    }
+
+    /// The size with a boundary. None if it is not smaller than what it replaces, where that matters.
+    fn size_after(&self, gauge: &Gauge, left: u64, is_lighter: bool, before: u64) -> Option<u64> {
+        let after = gauge.tokens(left);
+        if is_lighter && after < before {
+            return Some(after);
+        }
+        let wanted = self.agent.settings.context.even_without_gain;
+        wanted.then(|| gauge.plausible(left).min(after))
     }
 
     /// Bytes of what always holds and is repeated.

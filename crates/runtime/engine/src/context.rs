@@ -18,6 +18,8 @@ pub struct ContextSettings {
     pub auto: bool,
     /// Summarize when somebody asks for it.
     pub on_request: bool,
+    /// A summary is used although it takes more room than what it replaces, as where sizes are only made up.
+    pub even_without_gain: bool,
     /// Instead of the window that is known of the model.
     pub window: Option<u64>,
     /// The window is not taken for larger than this.
@@ -36,6 +38,7 @@ impl Default for ContextSettings {
         ContextSettings {
             auto: true,
             on_request: true,
+            even_without_gain: false,
             window: None,
             window_at_most: None,
             bounds: WindowBounds::default(),

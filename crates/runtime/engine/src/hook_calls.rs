@@ -3,8 +3,10 @@
 use crate::agent::Agent;
 use crate::call::Verdict;
 use crate::hooks::{context, messages};
+use crate::replaced_result::replaced;
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
+use ostler_core::event::Notice;
 use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::message::{Block, Message};
@@ -178,12 +180,23 @@ impl Scheduler {
     fn hooks_told(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
-        let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
+        let mut verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
             CallState::TellingHooks(verdict) => *verdict,
             other => return call.state = other,
         };
         if outcome.stand >= Stand::Ask {
             call.hooks.notes.push(objection(&call.name, &outcome));
+        }
+        if let Some((hook, value)) = &outcome.result {
+            match replaced(&verdict.output, value.clone()) {
+                Some(output) => verdict.output = output,
+                None => self.notices.push_back(Notice::Hook {
+                    text: format!(
+                        "the hook {hook} replaces the result of {} with something that is no result; the result stays as it is",
+                        call.name
+                    ),
+                }),
+            }
         }
         let failed = verdict.output.is_error;
         let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };

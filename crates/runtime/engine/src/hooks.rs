@@ -260,6 +260,14 @@ impl Turn {
                 self.tally.hook_stopped(heard.why());
                 StopVerdict::Block(Message::meta(texts::HOOK_STOP.replace("{why}", &heard.why())))
             }
+            // It has something to add, and the model answers that.
+            Stand::Pass if !heard.context.is_empty() && self.stop_blocks < MOST_STOPS => {
+                self.stop_blocks += 1;
+                let name = EventName::Stop.name();
+                let texts: Vec<String> =
+                    heard.context.iter().map(|text| context(name, text)).collect();
+                StopVerdict::Block(Message::meta(texts.join("\n")))
+            }
             Stand::Pass => StopVerdict::Pass,
         })
     }

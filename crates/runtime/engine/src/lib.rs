@@ -26,6 +26,7 @@ mod open_calls;
 mod own_call;
 mod payment;
 mod program_call;
+mod replaced_result;
 mod room;
 mod run;
 mod sample;

@@ -64,10 +64,10 @@ pub struct RunArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub include_partial_messages: bool,
     /// Show tool statistics and the cache state of requests (stream-json always includes them)
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, overrides_with = "verbose", help_heading = OUTPUT)]
     pub verbose: bool,
     /// Use this model: an alias (opus, sonnet, haiku) or a full name
-    #[arg(long, value_name = "MODEL", help_heading = MODEL)]
+    #[arg(long, value_name = "MODEL", overrides_with = "model", help_heading = MODEL)]
     pub model: Option<String>,
     /// Use this model when the first one is overloaded or unavailable
     #[arg(long, value_name = "MODEL", help_heading = MODEL)]

@@ -50,6 +50,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_known_server_is_not_started_before_it_is_used
             images_are_shown_and_binary_parts_are_sizes
             a_server_through_a_tunnel_is_like_any_other
+            servers_that_settings_do_not_permit_are_not_used
             servers_are_set_and_switched_while_the_session_runs
             progress_is_the_tail_of_the_call
             a_changed_list_is_announced_with_a_notice

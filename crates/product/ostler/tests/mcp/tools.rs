@@ -2,6 +2,7 @@
 
 use crate::ground::{listed, results, scripted, turn, turn_events, with_servers};
 use crate::support::{World, becomes, finished, host, open, runs, until, with};
+use ostler::config::ServerLimits;
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport, Tunnel, TunnelError};
 use ostler::{BoxFuture, Event, Input, McpInput, Mode, Notice, Reply, USE_TOOL};
 use ostler_model_server::{Script, text};
@@ -144,6 +145,38 @@ pub async fn a_server_through_a_tunnel_is_like_any_other() {
     let session = open(with_servers(world.options(), vec![mirror("calc")]));
     turn(&session, "call it").await;
     assert!(results(&world).contains("mirrored {\\\"a\\\":1}"), "{}", results(&world));
+    session.close("other").await;
+}
+
+/// Whoever gives the session its servers: options, or a surface while it runs.
+pub async fn servers_that_settings_do_not_permit_are_not_used() {
+    let world = World::new(Script::new().answer(text("Hello.")));
+    let options = with(world.options(), |options| {
+        options.session.mcp.may_change = true;
+        options.session.mcp.limits = ServerLimits::without(["calc".into()]);
+        options.session.mcp.servers = vec![mirror("calc"), mirror("other")];
+    });
+    let session = open(options);
+    let names = || session.mcp_status().into_iter().map(|server| server.name).collect::<Vec<_>>();
+    assert_eq!(names(), ["other"]);
+    let mut seen = String::new();
+    turn_events(&session, "hello", |event| {
+        if let Event::Notice { notice: Notice::Mcp { text, .. }, .. } = event {
+            seen += text;
+        }
+    })
+    .await;
+    let why =
+        "the MCP server \"calc\" is not used: deniedMcpServers in your settings does not permit it";
+    assert_eq!(seen, why);
+    let set = |names: &[&str]| {
+        let servers = names.iter().map(|name| mirror(name)).collect();
+        session.send(Input::Mcp(McpInput::Set(servers)))
+    };
+    assert_eq!(set(&["third", "calc"]).unwrap_err().to_string(), why);
+    assert_eq!(names(), ["other"], "nothing of a refused input takes effect");
+    set(&["third"]).unwrap();
+    assert_eq!(names(), ["other", "third"]);
     session.close("other").await;
 }
 

@@ -176,14 +176,15 @@ impl AnswerReading<'_> {
         {
             self.out.context.push(context);
         }
-        if fields.contains_key("updatedToolOutput") {
-            let what =
-                format!("the hook {} cannot change a result; the result stays as it is", self.hook);
-            self.out.notices.push(what);
-        }
         match name {
             EventName::PreToolUse => self.before_call(fields),
             EventName::PermissionRequest => self.in_question(fields),
+            EventName::PostToolUse => {
+                let new = fields.get("updatedToolOutput").or(fields.get("updatedMCPToolOutput"));
+                let new = new.filter(|new| !new.is_null());
+                self.out.result = new.map(|new| (self.hook.to_owned(), new.clone()));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

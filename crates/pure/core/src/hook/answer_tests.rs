@@ -138,6 +138,25 @@ fn what_is_not_understood_is_no_answer() {
 }
 
 #[test]
+fn a_result_is_replaced_after_a_call_and_never_before_one() {
+    let said = |field: &str| json!({"hookSpecificOutput": {field: {"stdout": "new"}}});
+    for field in ["updatedToolOutput", "updatedMCPToolOutput"] {
+        let (_, value) = json(EventName::PostToolUse, said(field)).result.unwrap();
+        assert_eq!(value, json!({"stdout": "new"}));
+        assert_eq!(json(EventName::PreToolUse, said(field)).result, None);
+    }
+    // What it contains is somebody else's text.
+    let quoted = json!({"hookSpecificOutput": {"updatedToolOutput": {"decision": "block", "continue": false}}});
+    assert_eq!(json(EventName::PostToolUse, quoted).stand, Stand::Pass);
+    let of = |hook: &str| HookOutcome {
+        result: Some((hook.to_owned(), json!(hook))),
+        ..HookOutcome::default()
+    };
+    let merged = crate::hook::merge([of("a"), HookOutcome::default(), of("b")]);
+    assert_eq!(merged.result, Some(("b".to_owned(), json!("b"))));
+}
+
+#[test]
 fn every_text_is_bounded() {
     let long = "é".repeat(MOST + 5);
     let out = json(

@@ -39,6 +39,8 @@ pub struct HookOutcome {
     pub changed_by: Vec<String>,
     /// For the model, besides what it was told anyway.
     pub context: Vec<String>,
+    /// What the model gets instead of the result of the call, and the hook that replaced it.
+    pub result: Option<(String, Value)>,
     /// Who answered a question with yes.
     pub allowed_by: Option<String>,
     /// For the person.
@@ -139,6 +141,8 @@ fn join(mut all: HookOutcome, part: HookOutcome) -> HookOutcome {
     add_new(&mut all.context, part.context);
     add_new(&mut all.notices, part.notices);
     add_new(&mut all.heard, part.heard);
+    // Each hook saw the result of the tool; the last one is what stays.
+    all.result = part.result.or(all.result);
     all.allowed_by = all.allowed_by.or(part.allowed_by);
     all
 }

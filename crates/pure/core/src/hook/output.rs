@@ -16,7 +16,14 @@ pub(super) enum Json {
 }
 
 /// Fields whose content belongs to someone else: a deny in there is not the hook's.
-const QUOTED: [&str; 4] = ["updatedInput", "tool_input", "tool_response", "prompt"];
+const QUOTED: [&str; 6] = [
+    "updatedInput",
+    "updatedToolOutput",
+    "updatedMCPToolOutput",
+    "tool_input",
+    "tool_response",
+    "prompt",
+];
 /// Where an object that denies says why.
 const REASONS: [&str; 4] = ["reason", "permissionDecisionReason", "message", "stopReason"];
 /// Fields of an answer. An object with none of them says nothing about the event.

@@ -43,6 +43,23 @@ async fn a_spent_budget_stops_before_the_next_request() {
     assert!(rig.conversation().contains("w1 ok"), "{}", rig.conversation());
 }
 
+/// Where that is wanted, requests are sent whole as long as anything is left.
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_may_be_exceeded_is_compared_with_what_was_spent() {
+    let dear = Usage { input: 1_000, output: 3_000, ..Usage::default() };
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Write")])
+        .budget(0.000_1)
+        .settings(|settings| settings.budget_may_be_exceeded = true)
+        .answers([Script::new().usage(dear).call("w1", "Write").end_calls(), says("never")])
+        .build();
+    let events = rig.turn("go").await;
+    assert_eq!(finished(&events).terminal, Terminal::MaxBudget);
+    assert_eq!(rig.model.requests().len(), 1);
+    assert_eq!(rig.model.requests()[0].max_output, 8_000);
+    assert!(finished(&events).cost.unwrap() > 0.000_1);
+}
+
 /// Even if every answer is as long as it may be, the sum stays below the limit.
 #[tokio::test(start_paused = true)]
 async fn the_limit_holds_when_every_answer_is_as_long_as_allowed() {

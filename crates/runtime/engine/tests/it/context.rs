@@ -432,6 +432,27 @@ async fn somebody_asks_for_it() {
     assert_eq!(rig.agent.journal.conversation().1, 3, "turns are still counted");
 }
 
+/// Nothing is saved, and it is done all the same where that is wanted.
+#[tokio::test(start_paused = true)]
+async fn a_short_conversation_is_summed_up_only_where_that_is_wanted() {
+    for wanted in [false, true] {
+        let rig = agent(10)
+            .settings(|settings| settings.context.even_without_gain = wanted)
+            .answers([says("one"), says("two"), says("in short"), says("x")])
+            .build();
+        rig.turn("first").await;
+        rig.turn("second").await;
+        let events = ostler_testkit::collect(ostler_engine::compact(
+            rig.agent.clone(),
+            None,
+            Default::default(),
+        ))
+        .await;
+        assert_eq!(terminal(&events), Terminal::Completed, "{}", trace(&events));
+        assert_eq!(boundaries(&rig).len(), usize::from(wanted), "{}", trace(&events));
+    }
+}
+
 /// With a task budget the model is asked to continue, until it has used it or has nothing more to say.
 #[tokio::test(start_paused = true)]
 async fn a_task_budget_keeps_the_model_going() {

@@ -252,6 +252,34 @@ async fn after_a_call_the_model_hears_what_hooks_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_replaces_what_the_model_gets() {
+    let replaced = |value: serde_json::Value| HookOutcome {
+        result: Some(("guard".into(), value)),
+        ..HookOutcome::default()
+    };
+    let (first, _) = agent(on(EventName::PostToolUse, "Write", replaced(json!("redacted"))));
+    let rig = first.answers([write("/ws/a"), says("done")]).build();
+    rig.turn("go").await;
+    let conversation = rig.conversation();
+    assert!(conversation.contains("redacted") && !conversation.contains("echo"), "{conversation}");
+    let (other, _) = agent(on(EventName::PostToolUse, "Write", replaced(json!({"weather": 1}))));
+    let rig = other.answers([write("/ws/a"), says("done")]).build();
+    let events = rig.turn("go").await;
+    assert!(rig.conversation().contains("echo"), "{}", rig.conversation());
+    assert!(format!("{events:?}").contains("the result stays as it is"), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_hook_that_adds_something_gets_an_answer() {
+    let adds = HookOutcome { context: vec!["and the tests?".into()], ..HookOutcome::default() };
+    let (agent, _) = agent(on(EventName::Stop, "", adds));
+    let rig = agent.answers((0..9).map(|_| says("done"))).build();
+    let events = rig.turn("go").await;
+    assert_eq!(lines(&events, &["went stop_hook_blocking"]).len(), 8);
+    assert!(rig.conversation().contains("and the tests?"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn continue_false_after_a_call_keeps_its_result_and_ends_the_turn() {
     let (agent, _) = agent(on(EventName::PostToolUse, "Write", prevent("enough")));
     let rig = agent.answers([write("/ws/a")]).build();

@@ -430,3 +430,44 @@ async def closing_the_client_ends_the_process(world):
     process = client._transport._process
     await client.disconnect()
     assert process.returncode is not None
+
+
+@case
+async def a_short_conversation_is_compacted_when_a_program_wants_it(world):
+    world.model(
+        say("one"), say("two"), say("<summary>They counted.</summary>"),
+        say("after", expect={"contains": ["They counted."]}),
+    )
+    async with ClaudeSDKClient(world.options()) as client:
+        await turn(client, "a")
+        await turn(client, "b")
+        messages = await turn(client, "/compact")
+        assert [s["status"] for s in system(messages, "status")] == ["compacting", None]
+        [boundary] = system(messages, "compact_boundary")
+        assert boundary["compact_metadata"]["trigger"] == "manual"
+        assert texts(await turn(client, "c")) == ["after"]
+
+
+@case
+async def what_the_server_reports_decides_about_compacting(world):
+    from claude_agent_sdk import HookMatcher
+
+    triggers = []
+
+    async def hook(hook_input, *_):
+        triggers.append(hook_input["trigger"])
+        return {}
+
+    large = {"usage": {"input_tokens": 170000, "output_tokens": 10}}
+    world.model(
+        call("Bash", command="echo 1") | large, call("Bash", command="echo 2") | large,
+        say("<summary>They echoed.</summary>"), say("done", expect={"contains": ["They echoed."]}),
+    )
+    hooks = {"PreCompact": [HookMatcher(hooks=[hook])]}
+    env = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000"}
+    async with ClaudeSDKClient(world.options(hooks=hooks, env=env, allowed_tools=["Bash"])) as client:
+        messages = await turn(client, "go")
+    [boundary] = system(messages, "compact_boundary")
+    metadata = boundary["compact_metadata"]
+    assert metadata["trigger"] == "auto" and metadata["pre_tokens"] > 167000 > metadata["post_tokens"]
+    assert triggers == ["auto"] and texts(messages) == ["done"]

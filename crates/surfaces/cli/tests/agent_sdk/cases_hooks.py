@@ -356,3 +356,95 @@ async def command_hooks_are_reported_where_that_is_wanted(world):
     messages = await ask(world, settings=json.dumps(settings), include_hook_events=True)
     names = [m.subtype for m in messages if type(m).__name__ == "HookEventMessage"]
     assert names == ["hook_started", "hook_response"], names
+
+
+@case
+async def responses_have_the_fields_of_each_tool(world):
+    path = world.cwd / "a.txt"
+    path.write_text("one\ntwo\n")
+    world.model(
+        call("Bash", command="echo hi"),
+        call("Read", file_path=str(path)),
+        call("Edit", file_path=str(path), old_string="one", new_string="uno"),
+        call("Write", file_path=str(world.cwd / "b.txt"), content="new\n"),
+        say("done"),
+    )
+    hooks, seen = hooked("PostToolUse", {})
+    messages = await ask(world, hooks=hooks, permission_mode="acceptEdits")
+    command, read, edit, write = [i["tool_response"] for i, _ in seen]
+    assert command["stdout"] == "hi" and command["stderr"] == "" and command["interrupted"] is False
+    assert read["type"] == "text" and read["file"]["content"] == "one\ntwo\n"
+    assert read["file"]["filePath"] == str(path)
+    assert (edit["filePath"], edit["oldString"], edit["newString"]) == (str(path), "one", "uno")
+    assert "+uno" in edit["structuredPatch"][0]["lines"]
+    assert write["type"] == "create" and write["content"] == "new\n"
+    shown = [m.tool_use_result for m in messages if type(m).__name__ == "UserMessage"]
+    assert shown == [command, read, edit, write]
+
+
+@case
+async def a_hook_replaces_a_result(world):
+    world.model(call("Bash", command="echo secret"), say("ok", expect={"tool_result": "nothing to see"}))
+    output = {"stdout": "nothing to see", "stderr": "", "interrupted": False, "isImage": False}
+    hooks, _ = hooked("PostToolUse", special("PostToolUse", updatedToolOutput=output))
+    messages = await ask(world, hooks=hooks)
+    assert texts(messages) == ["ok"] and tool_results(messages)[0].content == "nothing to see"
+
+
+@case
+async def a_result_that_is_none_replaces_nothing(world):
+    world.model(call("Bash", command="echo hi"), say("ok"))
+    hooks, _ = hooked("PostToolUse", special("PostToolUse", updatedToolOutput={"weather": "fine"}))
+    messages = await ask(world, hooks=hooks)
+    assert tool_results(messages)[0].content == "hi"
+
+
+@case
+async def a_stop_hook_adds_something_to_answer(world):
+    world.model(say("one"), say("two", expect={"contains": ["and the tests?"]}))
+    answers = [special("Stop", additionalContext="and the tests?")]
+    hooks, seen = hooked("Stop", lambda _: answers.pop() if answers else {})
+    messages = await ask(world, hooks=hooks)
+    assert texts(messages) == ["one", "two"] and result(messages).subtype == "success"
+    assert [i["stop_hook_active"] for i, _ in seen] == [False, True]
+
+
+@case
+async def a_blocked_prompt_is_told_as_a_message(world):
+    world.model(say("never"))
+    hooks, _ = hooked("UserPromptSubmit", {"decision": "block", "reason": "not today"})
+    messages = await ask(world, hooks=hooks)
+    [told] = system(messages, "informational")
+    assert "not today" in told["content"] and told["prevent_continuation"] is True
+    assert "not today" in result(messages).result and not result(messages).is_error
+
+
+@case
+async def the_start_of_a_session_reports_command_hooks(world):
+    hook = {"hooks": [{"type": "command", "command": "echo hello"}]}
+    settings = {"hooks": {"SessionStart": [hook], "Stop": [hook]}}
+    world.model(say("ok", expect={"contains": ["hello"]}))
+    messages = await ask(world, settings=json.dumps(settings))
+    told = [m for m in messages if type(m).__name__ == "HookEventMessage"]
+    assert [m.subtype for m in told] == ["hook_started", "hook_response"], told
+    assert told[1].hook_event_name == "SessionStart" and told[1].data["stdout"].strip() == "hello"
+
+
+@case
+async def hooks_of_a_turn_name_its_prompt(world):
+    world.model(call("Bash", command="echo hi"), say("ok"), say("next"))
+    before, seen = hooked("PreToolUse", {})
+    submit, prompts = hooked("UserPromptSubmit", {})
+    async with ClaudeSDKClient(world.options(hooks={**before, **submit})) as client:
+        await turn(client, "one")
+        await turn(client, "two")
+    ids = [i["prompt_id"] for i, _ in prompts]
+    assert len(set(ids)) == 2 and seen[0][0]["prompt_id"] == ids[0]
+
+
+@case
+async def a_matcher_may_use_an_older_name(world):
+    world.model(call("Agent", description="d", prompt="p", subagent_type="Explore"), say("sub"), say("done"))
+    hooks, seen = hooked("PreToolUse", {}, matcher="Task")
+    await ask(world, hooks=hooks)
+    assert len(seen) == 1

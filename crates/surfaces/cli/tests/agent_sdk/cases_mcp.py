@@ -96,7 +96,11 @@ async def the_status_of_servers(world):
     async with ClaudeSDKClient(world.options(mcp_servers={"calc": calculator()})) as client:
         await turn(client, "go")
         [server] = (await client.get_mcp_status())["mcpServers"]
+        usage = await client.get_context_usage()
     assert server["name"] == "calc" and server["status"] == "connected"
+    assert server["config"] == {"type": "sdk", "name": "calc"} and server["scope"] == "dynamic"
+    assert [t["name"] for t in usage["mcpTools"]] == ["mcp__calc__add", "mcp__calc__fail"]
+    assert all(t["serverName"] == "calc" and t["tokens"] > 0 for t in usage["mcpTools"])
     assert [t["name"] for t in server["tools"]] == ["add", "fail"]
     assert server["serverInfo"]["name"] == "calc" and server["config"]["type"] == "sdk"
 

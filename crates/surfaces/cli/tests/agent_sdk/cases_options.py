@@ -350,3 +350,18 @@ async def a_wrong_schema_is_refused(world):
 async def a_user_named_in_options_is_not_needed(world):
     world.model(say("ok"))
     assert texts(await ask(world, extra_args={"debug-to-stderr": None})) == ["ok"]
+
+
+@case
+async def plugins_are_listed_and_bring_commands(world):
+    folder = world.root / "plug"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / "commands").mkdir()
+    manifest = {"name": "demo", "version": "1.2.0", "description": "x"}
+    (folder / ".claude-plugin/plugin.json").write_text(json.dumps(manifest))
+    (folder / "commands/hello.md").write_text("---\ndescription: Hi\n---\nGreet from the plugin")
+    world.model(say("ok", expect={"contains": ["Greet from the plugin"]}))
+    messages = await ask(world, "/demo:hello", plugins=[{"type": "local", "path": str(folder)}])
+    init = system(messages, "init")[0]
+    assert init["plugins"] == [{"name": "demo", "path": str(folder), "version": "1.2.0"}]
+    assert "demo:hello" in init["slash_commands"] and texts(messages) == ["ok"]

@@ -66,6 +66,10 @@ async def a_deny_can_end_the_turn(world):
         messages = await turn(client, "go")
     found = result(messages)
     assert found.subtype == "error_during_execution" and texts(messages) == []
+    [block] = tool_results(messages)
+    assert block.is_error and "stop it" in block.content, block
+    [denial] = found.permission_denials
+    assert denial["tool_name"] == "Bash" and denial["tool_input"] == {"command": "touch made"}
 
 
 @case
@@ -276,3 +280,170 @@ async def the_state_requires_action_while_a_question_is_open(world):
         await asyncio.sleep(0.05)
         states.append(client._query._session_state)
     assert states[0] in ("requires_action", "running") and states[-1] == "idle", states
+
+
+QUESTIONS = {
+    "questions": [{
+        "question": "Which one?", "header": "Pick", "multiSelect": False,
+        "options": [{"label": "A", "description": "first"}, {"label": "B", "description": "second"}],
+    }]
+}
+
+
+@case
+async def a_question_of_the_model_is_answered_through_the_callback(world):
+    world.model(call("AskUserQuestion", **QUESTIONS), say("ok", expect={"tool_result": "Which one? B"}))
+    seen = []
+
+    async def callback(tool, inputs, _):
+        seen.append((tool, inputs))
+        return PermissionResultAllow(updated_input={**inputs, "answers": {"Which one?": "B"}})
+
+    async with ClaudeSDKClient(world.options(can_use_tool=callback)) as client:
+        messages = await turn(client, "go")
+    assert {"AskUserQuestion", "ExitPlanMode"} <= set(system(messages, "init")[0]["tools"])
+    assert seen == [("AskUserQuestion", QUESTIONS)] and texts(messages) == ["ok"]
+    [user] = [m for m in messages if isinstance(m, UserMessage)]
+    assert user.tool_use_result["answers"] == {"Which one?": "B"}
+
+
+@case
+async def without_a_callback_nothing_that_asks_is_offered(world):
+    world.model(say("ok"))
+    tools = system(await ask(world), "init")[0]["tools"]
+    assert not {"AskUserQuestion", "ExitPlanMode"} & set(tools)
+
+
+@case
+async def a_plan_is_approved_through_the_callback(world):
+    world.model(
+        call("ExitPlanMode", plan="1. write a file"),
+        call("Write", file_path="a.txt", content="x"),
+        say("done"),
+    )
+    seen = []
+
+    async def callback(tool, inputs, _):
+        seen.append(tool)
+        return PermissionResultAllow()
+
+    options = world.options(can_use_tool=callback, permission_mode="plan")
+    async with ClaudeSDKClient(options) as client:
+        messages = await turn(client, "go")
+        assert system(await turn(client, "/cost"), "init")[0]["permissionMode"] == "default"
+    assert seen == ["ExitPlanMode", "Write"], seen
+    assert "default" in [s.get("permissionMode") for s in system(messages, "status")]
+    assert (world.cwd / "a.txt").exists()
+
+
+@case
+async def a_plan_can_be_left_without_words(world):
+    world.model(call("ExitPlanMode"), say("done"))
+
+    async def callback(*_):
+        return PermissionResultAllow()
+
+    options = world.options(can_use_tool=callback, permission_mode="plan")
+    async with ClaudeSDKClient(options) as client:
+        messages = await turn(client, "go")
+    assert "default" in [s.get("permissionMode") for s in system(messages, "status")]
+
+
+@case
+async def a_plan_is_rejected_through_the_callback(world):
+    world.model(call("ExitPlanMode", plan="1. burn it"), say("ok", expect={"tool_result": "not like this"}))
+
+    async def callback(*_):
+        return PermissionResultDeny(message="not like this")
+
+    options = world.options(can_use_tool=callback, permission_mode="plan")
+    async with ClaudeSDKClient(options) as client:
+        messages = await turn(client, "go")
+        assert texts(messages) == ["ok"]
+        assert system(await turn(client, "/cost"), "init")[0]["permissionMode"] == "plan"
+
+
+@case
+async def the_reason_of_a_hook_is_the_reason_of_the_question(world):
+    from claude_agent_sdk import HookMatcher
+
+    world.model(call("Bash", command="echo hi"), say("ok"))
+    seen = []
+
+    async def callback(_tool, _inputs, context):
+        seen.append(context.decision_reason)
+        return PermissionResultAllow()
+
+    async def hook(*_):
+        decision = {"permissionDecision": "ask", "permissionDecisionReason": "look at it"}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+    hooks = {"PreToolUse": [HookMatcher(hooks=[hook])]}
+    async with ClaudeSDKClient(world.options(can_use_tool=callback, hooks=hooks)) as client:
+        await turn(client, "go")
+    assert len(seen) == 1 and seen[0].startswith("look at it"), seen
+
+
+@case
+async def questions_and_hooks_know_an_agent_by_the_same_id(world):
+    from claude_agent_sdk import HookMatcher
+
+    world.model(
+        call("Agent", description="d", prompt="sub task", subagent_type="general-purpose"),
+        call("Bash", command="touch by-agent"), say("sub done"), say("done"),
+    )
+    asked, hooked = [], []
+
+    async def callback(_tool, _inputs, context):
+        asked.append(context.agent_id)
+        return PermissionResultAllow()
+
+    async def hook(hook_input, *_):
+        hooked.append(hook_input)
+        return {}
+
+    hooks = {
+        name: [HookMatcher(matcher="general-purpose", hooks=[hook])]
+        for name in ["SubagentStart", "SubagentStop"]
+    }
+    async with ClaudeSDKClient(world.options(can_use_tool=callback, hooks=hooks)) as client:
+        messages = await turn(client, "go")
+    assert [h["agent_type"] for h in hooked] == ["general-purpose"] * 2, hooked
+    assert asked == [hooked[0]["agent_id"]] and hooked[1]["agent_id"] == asked[0]
+    answer = [m.tool_use_result for m in messages if isinstance(m, UserMessage)][-1]
+    assert answer["agentId"] == asked[0] and answer["status"] == "completed"
+
+
+@case
+async def accepting_edits_is_suggested_for_files(world):
+    world.model(
+        call("Write", file_path="a.txt", content="x"), call("Write", file_path="b.txt", content="x"), say("ok"),
+    )
+    seen = []
+
+    async def callback(tool, _, context):
+        seen.append(context.suggestions)
+        return PermissionResultAllow(updated_permissions=context.suggestions)
+
+    async with ClaudeSDKClient(world.options(can_use_tool=callback)) as client:
+        messages = await turn(client, "go")
+    [[suggested]] = seen
+    assert (suggested.type, suggested.mode) == ("setMode", "acceptEdits")
+    assert [s["permissionMode"] for s in system(messages, "status")] == ["acceptEdits"]
+    assert (world.cwd / "b.txt").exists()
+
+
+@case
+async def rules_that_change_are_no_change_of_the_mode(world):
+    world.model(call("Bash", command="touch a"), call("Bash", command="touch a"), say("ok"))
+    seen = []
+
+    async def callback(tool, _, context):
+        seen.append(tool)
+        return PermissionResultAllow(updated_permissions=context.suggestions)
+
+    async with ClaudeSDKClient(world.options(can_use_tool=callback)) as client:
+        messages = await turn(client, "go")
+    assert seen == ["Bash"] and system(messages, "status") == []
+    shown = [m.tool_use_result["stdout"] for m in messages if isinstance(m, UserMessage)]
+    assert shown == ["", ""]

@@ -353,3 +353,35 @@ async def background_work_ends_with_a_second_result(world):
     assert found[1].origin == {"kind": "task-notification"}
     kinds = [type(m).__name__ for m in messages if type(m).__name__.startswith("Task")]
     assert kinds == ["TaskStartedMessage", "TaskUpdatedMessage", "TaskNotificationMessage"], kinds
+
+
+@case
+async def a_budget_is_compared_with_what_was_spent(world):
+    big = {"usage": {"input_tokens": 20000, "output_tokens": 100}}
+    world.model(call("Bash", command="ls") | big, say("never"))
+    messages = []
+    try:
+        options = world.options(max_budget_usd=0.0001, model="claude-sonnet-4-5")
+        async for m in query(prompt="go", options=options):
+            messages.append(m)
+        raise AssertionError("no exception")
+    except ResultError:
+        pass
+    found = result(messages)
+    assert found.subtype == "error_max_budget_usd" and found.total_cost_usd > 0.0001
+    assert found.num_turns >= 1 and texts(messages) == []
+    assert len(world.requests()) == 1
+
+
+@case
+async def a_result_names_the_messages_that_have_a_uuid(world):
+    world.model(say("one"), say("two"))
+
+    async def prompts():
+        yield {"type": "user", "uuid": "u-1", "message": {"role": "user", "content": "first"}}
+        yield {"type": "user", "message": {"role": "user", "content": "second"}}
+
+    messages = [m async for m in query(prompt=prompts(), options=world.options())]
+    first, second = [m for m in messages if isinstance(m, ResultMessage)]
+    assert first.user_message_uuid == "u-1" and first.user_message_uuids == ["u-1"]
+    assert second.user_message_uuid is None and second.user_message_uuids is None

@@ -260,3 +260,119 @@ async def hooks_hear_of_a_resumed_session(world):
     id = result(await ask(world)).session_id
     await ask(world, resume=id, hooks={"SessionStart": [HookMatcher(hooks=[hook])]})
     assert seen == ["resume"]
+
+
+@case
+async def a_store_is_all_that_resuming_needs(world):
+    import shutil
+
+    store = InMemorySessionStore()
+    calls = call("Bash", command="echo from-the-first-run")
+    world.model(
+        calls, say("one"),
+        say("two", expect={"contains": ["first", "from-the-first-run", "one"]}),
+        say("three", expect={"contains": ["first", "second", "two"]}),
+    )
+    id = result(await ask(world, "first", session_store=store)).session_id
+    for prompt, answer in [("second", "two"), ("third", "three")]:
+        shutil.rmtree(world.home)
+        world.home.mkdir()
+        messages = await ask(world, prompt, session_store=store, resume=id)
+        found = result(messages)
+        assert found.session_id == id and found.result == answer
+        assert system(messages, "informational") == []
+    from claude_agent_sdk import project_key_for_directory
+
+    key = {"project_key": project_key_for_directory(str(world.cwd)), "session_id": id}
+    kinds = [e["type"] for e in await store.load(key) if e["type"] in ("user", "assistant")]
+    assert kinds == ["user", "assistant"] * 4, kinds
+
+
+@case
+async def a_fork_of_a_store_gets_the_id_it_was_given(world):
+    import shutil
+
+    store = InMemorySessionStore()
+    world.model(say("one"), say("two", expect={"contains": ["first", "one"]}))
+    id = result(await ask(world, "first", session_store=store)).session_id
+    shutil.rmtree(world.home)
+    world.home.mkdir()
+    wanted = str(uuid.uuid4())
+    more = {"resume": id, "fork_session": True, "session_id": wanted}
+    assert result(await ask(world, "second", session_store=store, **more)).session_id == wanted
+
+
+@case
+async def a_conversation_can_be_cleared(world):
+    world.model(say("one"), say("two", expect={"lacks": ["/messages/1"]}))
+    async with ClaudeSDKClient(world.options()) as client:
+        await turn(client, "first prompt")
+        messages = await turn(client, "/clear")
+        assert "ConversationResetMessage" in [type(m).__name__ for m in messages]
+        assert result(messages).num_turns == 0
+        assert texts(await turn(client, "second prompt")) == ["two"]
+
+
+@case
+async def agents_have_transcripts_of_their_own(world):
+    from claude_agent_sdk import (
+        HookMatcher,
+        get_subagent_messages,
+        list_subagents,
+        list_subagents_from_store,
+    )
+
+    paths = []
+
+    async def hook(hook_input, *_):
+        paths.append(hook_input["agent_transcript_path"])
+        return {}
+
+    store = InMemorySessionStore()
+    world.model(
+        call("Agent", description="d", prompt="look for it", subagent_type="Explore"),
+        call("Bash", command="echo found"), say("it is there"), say("done"),
+    )
+    hooks = {"SubagentStop": [HookMatcher(hooks=[hook])]}
+    messages = await ask(world, hooks=hooks, session_store=store)
+    id = result(messages).session_id
+    assert "it is there" not in texts(messages)
+    [agent] = reading(world, list_subagents, id)
+    read = reading(world, get_subagent_messages, id, agent)
+    assert [m.type for m in read] == ["user", "assistant", "user", "assistant"]
+    assert "look for it" in json.dumps(read[0].message)
+    assert read[-1].message["content"][0]["text"] == "it is there"
+    started = next(m for m in messages if type(m).__name__ == "TaskStartedMessage")
+    assert {m.parent_tool_use_id for m in read} == {started.tool_use_id}
+    [path] = paths
+    assert path.endswith(f"{id}/subagents/agent-{agent}.jsonl")
+    assert list((world.home / ".claude/projects").glob(f"*/{id}/subagents/agent-{agent}.jsonl"))
+    listed = await list_subagents_from_store(store, id, directory=str(world.cwd))
+    assert listed == [agent], listed
+
+
+@case
+async def without_a_session_to_fork_a_new_one_begins(world):
+    world.model(say("one"), say("two"), say("three"))
+    assert texts(await ask(world, fork_session=True, continue_conversation=True)) == ["one"]
+    assert texts(await ask(world, fork_session=True)) == ["two"]
+    # The values of flags that are given twice are those of the last one.
+    assert texts(await ask(world, extra_args={"verbose": None})) == ["three"]
+
+
+@case
+async def only_the_turn_that_was_named_is_dropped(world):
+    world.model(say("one"), say("two"), say("three"), say("instead of three"))
+    first = await ask(world, "first")
+    id, prompts = result(first).session_id, []
+    for prompt in ["second", "third"]:
+        await ask(world, prompt, resume=id)
+    prompts = [m.uuid for m in reading(world, get_session_messages, id) if m.type == "user"]
+    answers = [m.uuid for m in reading(world, get_session_messages, id) if m.type == "assistant"]
+    try:
+        await ask(world, "x", resume=id, resume_session_at=answers[0], resume_drops_turn=prompts[1])
+        raise AssertionError("no exception")
+    except (ProcessError, ResultError) as error:
+        assert "Resume rejected by --resume-drops-turn:" in str(error), error
+    found = await ask(world, "x", resume=id, resume_session_at=answers[1], resume_drops_turn=prompts[2])
+    assert result(found).result == "instead of three"

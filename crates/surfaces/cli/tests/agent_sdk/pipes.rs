@@ -63,7 +63,6 @@ fn a_turn_has_its_frames_in_this_order() {
             "ttft_ms",
             "type",
             "usage",
-            "user_message_uuid",
             "uuid",
         ]
     );

@@ -1,6 +1,6 @@
 //! How a turn that failed is told: as an answer that no model wrote.
 
-use ostler::{Finished, ModelErrorKind, StopReason, Terminal};
+use ostler::{Finished, ModelErrorKind, StopReason, Terminal, words};
 
 /// The word for what went wrong; none: nothing did, or it is told otherwise.
 pub(crate) fn error_word(finished: &Finished) -> Option<&'static str> {
@@ -24,6 +24,15 @@ pub(crate) fn error_word(finished: &Finished) -> Option<&'static str> {
         | Terminal::RapidRefill => "invalid_request",
         _ => return None,
     })
+}
+
+/// What such an answer says, and the result too.
+pub(crate) fn error_text(finished: &Finished) -> Option<String> {
+    let status = finished.error_status.map(|status| format!("{status} ")).unwrap_or_default();
+    match (&finished.error, finished.terminal) {
+        (Some(error), Terminal::ModelError(_)) => Some(format!("API Error: {status}{error}")),
+        _ => words::failure(finished),
+    }
 }
 
 /// The stop reason of such an answer.

@@ -3,6 +3,7 @@
 use super::callbacks::{CallbackFailure, Callbacks};
 use super::live_facts::LiveFacts;
 use super::permission_updates::suggestions;
+use super::tool_responses::ToolResponse;
 use ostler::{
     BoxFuture, EventName, Hook, HookAnswer, HookEvent, HookMatcher, HookOutcome, Stand,
     hook_answered,
@@ -121,6 +122,31 @@ impl CallbackHook {
         if let Some(path) = self.facts.transcript() {
             fields.insert("transcript_path".into(), path.into());
         }
+        let prompt = self.facts.prompt();
+        if !prompt.is_empty() {
+            fields.insert("prompt_id".into(), prompt.into());
+        }
+        if let Some(kind) = fields.get("agent_type").and_then(Value::as_str) {
+            let kind = self.facts.agent_type(kind).to_owned();
+            fields.insert("agent_type".into(), kind.into());
+        }
+        let agent = fields.get("agent_id").and_then(Value::as_str);
+        let path = agent.and_then(|agent| self.facts.transcript_of(agent));
+        if let (Some(path), true) = (path, fields.contains_key("agent_transcript_path")) {
+            fields.insert("agent_transcript_path".into(), path.into());
+        }
+        if fields.contains_key("background_tasks") {
+            fields.insert("session_crons".into(), json!([]));
+        }
+        if let HookEvent::PostToolUse { tool_name, tool_input, tool_response, .. } = event {
+            let response = ToolResponse {
+                kind: self.facts.tool(tool_name).kind,
+                input: tool_input,
+                content: &tool_response["content"],
+                detail: tool_response.get("detail").filter(|detail| !detail.is_null()),
+            };
+            fields.insert("tool_response".into(), response.value());
+        }
         if let HookEvent::PermissionRequest { permission_suggestions, .. } = event {
             fields.insert("permission_suggestions".into(), suggestions(permission_suggestions));
         }
@@ -180,7 +206,15 @@ impl Hook for CallbackHook {
     }
 
     fn listens(&self, event: EventName, matched: Option<&str>) -> bool {
-        self.spec.event == event && self.spec.matcher.matches(matched)
+        let is_agent = matches!(event, EventName::SubagentStart | EventName::SubagentStop);
+        let matched =
+            if is_agent { matched.map(|kind| self.facts.agent_type(kind)) } else { matched };
+        let fits = |name: Option<&str>| self.spec.matcher.matches(name);
+        // A tool can be meant by another of its names.
+        let others = matched.map_or(&[][..], |name| self.facts.tool(name).other_names);
+        let is_call = event.guards_calls() || event.tells_model();
+        let meant = || is_call && others.iter().any(|name| fits(Some(name)));
+        self.spec.event == event && (fits(matched) || meant())
     }
 
     fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {

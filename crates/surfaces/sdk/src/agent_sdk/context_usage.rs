@@ -1,6 +1,7 @@
 //! What fills the context window, as the answer to `get_context_usage`.
 
 use ostler::ContextReport;
+use ostler::mcp_servers::ServerStatus;
 use serde_json::{Value, json};
 
 /// A category's name and the colour that readers show it in.
@@ -15,7 +16,7 @@ fn category(owner: &str) -> (&str, &'static str) {
     }
 }
 
-pub fn context_usage(report: &ContextReport, auto_compact: bool) -> Value {
+pub fn context_usage(report: &ContextReport, auto_compact: bool, known: &[ServerStatus]) -> Value {
     let mut categories: Vec<(&str, &str, u64)> = Vec::new();
     let (mut files, mut servers) = (Vec::new(), Vec::new());
     for share in &report.shares {
@@ -29,8 +30,7 @@ pub fn context_usage(report: &ContextReport, auto_compact: bool) -> Value {
                 files.push(json!({ "path": path, "type": "Project", "tokens": share.tokens }));
             }
             ("mcp", Some(server)) => {
-                let tokens = share.tokens;
-                servers.push(json!({ "name": server, "serverName": server, "tokens": tokens }));
+                servers.extend(tools_of(server, share.tokens, known));
             }
             _ => {}
         }
@@ -50,6 +50,19 @@ pub fn context_usage(report: &ContextReport, auto_compact: bool) -> Value {
         "agents": [], "gridRows": [], "messageBreakdown": { "messages": report.messages },
         "apiUsage": null,
     })
+}
+
+/// The tools of a server with an equal share each of what the server takes.
+fn tools_of(server: &str, tokens: u64, known: &[ServerStatus]) -> Vec<Value> {
+    let tools = known.iter().find(|one| one.name == server).map_or(&[][..], |one| &one.tools);
+    let entry = |name: String, tokens: u64| json!({ "name": name, "serverName": server, "tokens": tokens, "isLoaded": true });
+    match tools.len() as u64 {
+        0 => vec![entry(server.to_owned(), tokens)],
+        count => {
+            let named = tools.iter().map(|tool| format!("mcp__{server}__{}", tool.name));
+            named.map(|name| entry(name, tokens / count)).collect()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +90,7 @@ mod tests {
                 share("instructions", Some("/p/CLAUDE.md"), 30),
             ],
         };
-        let usage = context_usage(&report, true);
+        let usage = context_usage(&report, true, &[]);
         let categories = usage["categories"].as_array().unwrap();
         let sum: u64 = categories.iter().map(|one| one["tokens"].as_u64().unwrap()).sum();
         assert_eq!(sum, 1000);

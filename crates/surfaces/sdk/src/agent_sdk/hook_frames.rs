@@ -2,19 +2,23 @@
 
 use super::live_facts::LiveFacts;
 use crate::frames::line;
-use ostler::{HookProgress, HookWatch, IdSource};
+use ostler::{EventName, HookProgress, HookWatch, IdSource};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Lines for standard output, one for each start and each end.
+/// Lines for standard output, one for each start and each end; those of a session's start in any case.
 pub fn hook_watch(
     facts: &Arc<LiveFacts>,
+    all: bool,
     ids: Arc<dyn IdSource>,
     out: mpsc::UnboundedSender<String>,
 ) -> HookWatch {
     let facts = facts.clone();
     Arc::new(move |progress: &HookProgress| {
+        if !all && progress.event != EventName::SessionStart {
+            return;
+        }
         let mut frame = hook_frame(progress);
         frame["session_id"] = facts.session().into();
         frame["uuid"] = ids.uuid().into();
@@ -47,7 +51,7 @@ fn hook_frame(progress: &HookProgress) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler::{EventName, HookRunEnd};
+    use ostler::HookRunEnd;
 
     #[test]
     fn a_start_and_an_end_share_their_id() {

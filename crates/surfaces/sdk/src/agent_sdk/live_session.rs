@@ -4,6 +4,7 @@ use super::pipe_servers::state_name;
 use crate::session_facts::SessionFacts;
 use ostler::{JobView, Session, ToolFacts};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// What frames say about the session as it is at that moment.
 pub trait LiveSession {
@@ -14,6 +15,8 @@ pub trait LiveSession {
     /// Names of the kinds of agents that can be started.
     fn agents(&self) -> Vec<String>;
     fn mcp_servers(&self) -> Value;
+    /// Plugins of this run: name and path of each.
+    fn plugins(&self) -> Value;
 }
 
 /// An open session.
@@ -22,6 +25,8 @@ pub struct SessionView {
     pub key_source: String,
     pub version: String,
     pub agents: Vec<String>,
+    /// Names, versions and directories.
+    pub plugins: Vec<(String, String, PathBuf)>,
 }
 
 impl LiveSession for SessionView {
@@ -39,6 +44,17 @@ impl LiveSession for SessionView {
 
     fn agents(&self) -> Vec<String> {
         self.agents.clone()
+    }
+
+    fn plugins(&self) -> Value {
+        let entry = |(name, version, path): &(String, String, PathBuf)| {
+            let mut entry = json!({ "name": name, "path": path });
+            if !version.is_empty() {
+                entry["version"] = version.as_str().into();
+            }
+            entry
+        };
+        self.plugins.iter().map(entry).collect()
     }
 
     fn mcp_servers(&self) -> Value {

@@ -2,6 +2,7 @@
 
 use super::live_session::LiveSession;
 use super::sdk_frames::SdkFrames;
+use super::tool_responses::{ToolResponse, plain_text};
 use crate::frames;
 use crate::session_facts::SessionFacts;
 use crate::stream_json::Answering;
@@ -35,7 +36,7 @@ impl SdkFrames {
                 "permissionMode": mode, "slash_commands": commands, "apiKeySource": key_source,
                 "claude_code_version": STANDS_FOR, "ostler_version": version,
                 "output_style": "default", "agents": live.agents(), "skills": model_skills,
-                "plugins": [], "memory_paths": {}, "fast_mode_state": "off",
+                "plugins": live.plugins(), "memory_paths": {}, "fast_mode_state": "off",
                 "analytics_disabled": true, "product_feedback_disabled": true,
             }),
         )
@@ -83,15 +84,15 @@ impl SdkFrames {
         &self,
         outcome: CallOutcome,
         result: &Block,
-        detail: &Option<Value>,
+        detail: Option<&Value>,
+        (kind, input): (ToolKind, &Value),
         envelope: &Envelope,
     ) -> Value {
         let block = frames::block(result);
-        let failed = outcome != CallOutcome::Succeeded;
-        let told = match (detail, failed) {
-            (Some(detail), false) => detail.clone(),
-            (_, true) => format!("Error: {}", plain_text(&block)).into(),
-            (None, false) => plain_text(&block).into(),
+        let content = &block["content"];
+        let told = match outcome {
+            CallOutcome::Succeeded => ToolResponse { kind, input, content, detail }.value(),
+            _ => format!("Error: {}", plain_text(content)).into(),
         };
         let mut frame = self.user(&json!([block]), envelope.parent.as_ref(), envelope.at);
         if let Some(fields) = frame.as_object_mut() {
@@ -125,26 +126,4 @@ fn with_signature(block: &Value) -> Value {
         block["signature"] = "".into();
     }
     block
-}
-
-/// What a command printed, where readers look for it.
-pub(super) fn add_streams(frame: &mut Value, result: &Block) {
-    let text = plain_text(&frames::block(result));
-    if let Some(fields) = frame["tool_use_result"].as_object_mut() {
-        fields.insert("stdout".into(), text.into());
-        fields.insert("stderr".into(), "".into());
-        fields.insert("interrupted".into(), false.into());
-        fields.insert("isImage".into(), false.into());
-    }
-}
-
-fn plain_text(result: &Value) -> String {
-    match &result["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
-    }
 }

@@ -17,6 +17,7 @@ mod permission_updates;
 mod pipe_servers;
 mod sdk_frames;
 mod task_frames;
+mod tool_responses;
 mod transcript;
 mod turn_end;
 mod turn_result;
@@ -31,7 +32,7 @@ pub use live_facts::LiveFacts;
 pub use live_session::{LiveSession, SessionView};
 pub use permission_updates::{
     Behavior, PermissionAnswer, PermissionChange, PermissionUpdate, RuleAct, can_use_tool,
-    changed_rules, mode_named,
+    changed_rules, mode_named, suggested_mode, suggestions,
 };
 pub use pipe_servers::{pipe_server, server_status, split_servers};
 pub use sdk_frames::{FrameOptions, SdkFrames};

@@ -1,11 +1,17 @@
 //! Questions to the program that drives us, and what its answers change.
 
-use ostler::{Mode, Question, Reply, SessionRules};
+use ostler::{By, Mode, Question, Reply, SessionRules};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// A question as the request `can_use_tool`.
-pub fn can_use_tool(question: &Question, display: &str, description: &str) -> Value {
+/// A question as the request `can_use_tool`; `agent` is who asks, if it is not the session itself.
+pub fn can_use_tool(
+    question: &Question,
+    display: &str,
+    description: &str,
+    suggested: Value,
+    agent: Option<&str>,
+) -> Value {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     put("subtype", "can_use_tool".into());
@@ -13,9 +19,10 @@ pub fn can_use_tool(question: &Question, display: &str, description: &str) -> Va
     put("display_name", display.into());
     put("input", question.input.clone());
     put("tool_use_id", question.call.as_str().into());
-    put("permission_suggestions", suggestions(&question.decision.offer));
-    put("decision_reason", question.decision.why().into());
-    put("decision_reason_type", "other".into());
+    put("permission_suggestions", suggested);
+    let (kind, why) = decision_reason(question);
+    put("decision_reason", why.into());
+    put("decision_reason_type", kind.into());
     put("title", format!("Ostler wants to use {display}").into());
     if !description.is_empty() {
         put("description", description.into());
@@ -24,10 +31,33 @@ pub fn can_use_tool(question: &Question, display: &str, description: &str) -> Va
     if let Some(place) = touched {
         put("blocked_path", place.path.to_string_lossy().into_owned().into());
     }
-    if !question.agent.is_root() {
-        put("agent_id", question.agent.to_string().into());
+    if let Some(agent) = agent {
+        put("agent_id", agent.into());
     }
     Value::Object(fields)
+}
+
+/// What led to the question: the reason of a hook in its own words, or all reasons.
+fn decision_reason(question: &Question) -> (&'static str, String) {
+    let decision = &question.decision;
+    let kind = match decision.by() {
+        By::Hook => "hook",
+        By::Rule => "rule",
+        By::Mode => "mode",
+        _ => "other",
+    };
+    match decision.reasons.first() {
+        Some(reason) if reason.by == By::Hook => {
+            let own = reason.why.strip_prefix("the hook ").and_then(|rest| rest.split_once(": "));
+            (kind, own.map_or(reason.why.as_str(), |(_, why)| why).to_owned())
+        }
+        _ => (kind, decision.why()),
+    }
+}
+
+/// What would allow a call that changes files, and others like it, from now on.
+pub fn suggested_mode() -> Value {
+    json!([{ "type": "setMode", "mode": Mode::AcceptEdits.name(), "destination": "session" }])
 }
 
 /// Rules that would allow a call from now on, as the updates that add them.

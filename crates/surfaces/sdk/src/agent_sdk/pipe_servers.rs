@@ -79,8 +79,14 @@ pub fn server_status(status: &ServerStatus) -> Value {
     if let Some(error) = &status.error {
         put("error", error.as_str().into());
     }
-    put("config", status.config.clone());
-    put("scope", status.scope.into());
+    let mut config = status.config.clone();
+    if config["type"] == "sdk" {
+        config["name"] = status.name.as_str().into();
+    }
+    put("config", config);
+    // What a program brings along has this name there.
+    let scope = if status.scope == ServerScope::Session.name() { "dynamic" } else { status.scope };
+    put("scope", scope.into());
     let tool = |tool: &ostler::mcp_servers::ToolStatus| {
         json!({
             "name": tool.name, "description": tool.description,

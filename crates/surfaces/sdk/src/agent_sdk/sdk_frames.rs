@@ -2,7 +2,6 @@
 
 use super::api_errors::retry_word;
 use super::live_session::LiveSession;
-use super::message_frames::add_streams;
 use super::task_frames::{SystemFrame, TaskFrames};
 use super::turn_result::{Totals, TurnCount};
 use crate::agent_answers::AgentAnswers;
@@ -10,7 +9,7 @@ use crate::frames;
 use crate::stream_json::Answering;
 use ostler::{
     AgentPath, Block, CallId, Continue, Envelope, Event, IdSource, InboundSource, Level, Notice,
-    QueuedItem, Receipt, Retry, StructuredOutput, Timestamp, ToolKind, words,
+    QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp, ToolKind, words,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -27,6 +26,8 @@ pub struct FrameOptions {
     pub forward_subagent_text: bool,
     pub structured: Option<Arc<StructuredOutput>>,
     pub max_budget_usd: Option<f64>,
+    /// The mode at the start.
+    pub mode: String,
 }
 
 pub struct SdkFrames {
@@ -45,6 +46,12 @@ pub struct SdkFrames {
     pub(super) paths: HashMap<CallId, AgentPath>,
     /// What was to be told before the turn began.
     pub(super) early: Vec<Value>,
+    /// What running calls were started with.
+    inputs: HashMap<CallId, Value>,
+    /// Calls that the program denied while it ended the turn, and what it said.
+    stopped: HashMap<CallId, String>,
+    /// What agents wrote and the program did not want to hear, for their transcripts.
+    unsaid: Vec<Value>,
 }
 
 impl SdkFrames {
@@ -62,6 +69,9 @@ impl SdkFrames {
             unfinished: String::new(),
             paths: HashMap::new(),
             early: Vec::new(),
+            inputs: HashMap::new(),
+            stopped: HashMap::new(),
+            unsaid: Vec::new(),
         }
     }
 
@@ -91,11 +101,31 @@ impl SdkFrames {
         Some((job, self.paths.get(&call).cloned()))
     }
 
+    /// The agent that a call started: its path, its kind and what it is for.
+    pub fn agent_of(&self, call: &str) -> Option<(&AgentPath, Option<&str>, &str)> {
+        let call = CallId::new(call);
+        let (kind, description) = self.tasks.about(&call).unwrap_or((None, ""));
+        Some((self.paths.get(&call)?, kind, description))
+    }
+
+    /// The program denies a call and ends the turn: whichever the call hears of first, it was denied.
+    pub fn stopped(&mut self, call: &CallId, why: &str) {
+        self.stopped.insert(call.clone(), why.to_owned());
+    }
+
+    /// Frames that only transcripts have.
+    pub fn take_unsaid(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.unsaid)
+    }
+
     pub fn event(&mut self, envelope: &Envelope, live: &dyn LiveSession) -> Vec<Value> {
         self.agents.see(envelope);
+        if let Event::CallStarted { id, input, .. } = &envelope.event {
+            self.inputs.insert(id.clone(), input.clone());
+        }
         match envelope.agent.is_root() {
             true => self.root(envelope, live),
-            false => self.below(envelope),
+            false => self.below(envelope, live),
         }
     }
 
@@ -141,6 +171,10 @@ impl SdkFrames {
                 self.options.partial.then(status).into_iter().collect()
             }
             Event::Retrying(retry) => vec![self.retrying(retry)],
+            Event::AnswerSealed { usage, .. } => {
+                self.turn.used += *usage;
+                Vec::new()
+            }
             event @ Event::AnswerStarted { .. } => {
                 let since = self.since(at);
                 self.turn.first_token_ms.get_or_insert(since);
@@ -175,17 +209,18 @@ impl SdkFrames {
             }
             Event::CallFinished { id, outcome, result, detail, decision, name, .. } => {
                 self.turn.messages += 1;
-                self.turn.open_calls.retain(|(open, ..)| open != id);
-                let mut frame = self.tool_result(*outcome, result, detail, envelope);
-                if live.tool(name).kind == ToolKind::Runs {
-                    add_streams(&mut frame, result);
-                }
-                let mut all = vec![frame];
+                let denied = self.stopped.remove(id).filter(|_| !outcome.is_denied());
+                let said = denied.map(|why| self.denied_result(id, name, why));
+                let result = said.as_ref().unwrap_or(result);
+                let call = (live.tool(name).kind, &self.inputs.remove(id).unwrap_or_default());
+                let detail = detail.as_ref();
+                let mut all = vec![self.tool_result(*outcome, result, detail, call, envelope)];
                 all.extend(self.denied(id, name, *outcome, decision.as_deref()));
                 let jobs = live.jobs();
                 let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
                 let frames = self.tasks.call_finished(id, *outcome, job, at);
-                let changes = !frames.is_empty() && job.is_some();
+                self.turn.open_calls.retain(|(open, ..)| open != id);
+                let changes = job.is_some();
                 all.extend(self.systems(frames));
                 all.extend(changes.then(|| self.background()));
                 all
@@ -200,10 +235,7 @@ impl SdkFrames {
                 vec![self.system("status", json!({ "status": "compacting" }))]
             }
             Event::Compacted { receipt } => self.compacted(receipt),
-            Event::ControlChanged(control) => {
-                let fields = json!({ "status": null, "permissionMode": control.mode.name() });
-                vec![self.system("status", fields)]
-            }
+            Event::ControlChanged(control) => self.mode_told(control.mode.name()),
             Event::Raw(raw) if self.options.partial => vec![self.named(
                 json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null }),
             )],
@@ -217,14 +249,32 @@ impl SdkFrames {
                 }
                 frames
             }
-            Event::PromptRefused { why } => self.local(why, envelope.at, live),
+            Event::PromptRefused { why } => self.refused(why, envelope.at, live),
             Event::Finished(finished) => self.finished(finished, envelope.at, live),
             _ => Vec::new(),
         }
     }
 
+    /// Other things of the session change with the same event.
+    fn mode_told(&mut self, mode: &str) -> Vec<Value> {
+        if std::mem::replace(&mut self.options.mode, mode.to_owned()) == mode {
+            return Vec::new();
+        }
+        vec![self.system("status", json!({ "status": null, "permissionMode": mode }))]
+    }
+
+    /// The result of a call that was denied when the turn ended.
+    fn denied_result(&mut self, id: &CallId, name: &str, why: String) -> Block {
+        let call = self.turn.open_calls.iter().find(|(open, ..)| open == id);
+        let input = call.map(|(.., input)| input.clone()).unwrap_or_default();
+        let denial = json!({ "tool_name": name, "tool_use_id": id.as_str(), "tool_input": input });
+        self.turn.denials.push(denial);
+        let content = vec![ResultPart::Text { text: why }];
+        Block::ToolResult { id: id.clone(), content, is_error: true }
+    }
+
     /// Of an agent what it does, and what it writes where that is wanted.
-    fn below(&mut self, envelope: &Envelope) -> Vec<Value> {
+    fn below(&mut self, envelope: &Envelope, live: &dyn LiveSession) -> Vec<Value> {
         let Some(parent) = &envelope.parent else { return Vec::new() };
         self.paths.entry(parent.clone()).or_insert_with(|| envelope.agent.clone());
         match &envelope.event {
@@ -234,20 +284,25 @@ impl SdkFrames {
             }
             Event::BlockFinished { block } => {
                 let is_call = matches!(block, Block::ToolUse { .. });
+                let answer = self.agents.answer(envelope);
+                let frame = self.assistant(&frames::block(block), answer, Some(parent));
                 match is_call || self.options.forward_subagent_text {
-                    true => {
-                        let answer = self.agents.answer(envelope);
-                        vec![self.assistant(&frames::block(block), answer, Some(parent))]
+                    true => vec![frame],
+                    false => {
+                        self.unsaid.push(frame);
+                        Vec::new()
                     }
-                    false => Vec::new(),
                 }
             }
             Event::AnswerSealed { usage, .. } => {
                 self.tasks.agent_spent(parent, usage);
+                self.turn.had_agents = true;
                 Vec::new()
             }
-            Event::CallFinished { name, outcome, result, detail, .. } => {
-                let mut all = vec![self.tool_result(*outcome, result, detail, envelope)];
+            Event::CallFinished { id, name, outcome, result, detail, .. } => {
+                let call = (live.tool(name).kind, &self.inputs.remove(id).unwrap_or_default());
+                let detail = detail.as_ref();
+                let mut all = vec![self.tool_result(*outcome, result, detail, call, envelope)];
                 let progress = self.tasks.agent_called(parent, name, envelope.at.0);
                 all.extend(self.systems(progress));
                 all
@@ -317,7 +372,10 @@ impl SdkFrames {
     }
 
     fn compacted(&self, receipt: &Receipt) -> Vec<Value> {
-        let metadata = json!({ "trigger": receipt.trigger.name(), "pre_tokens": receipt.before });
+        let metadata = json!({
+            "trigger": receipt.trigger.name(), "pre_tokens": receipt.before,
+            "post_tokens": receipt.after,
+        });
         vec![
             self.system("status", json!({ "status": null, "compact_result": "success" })),
             self.system("compact_boundary", json!({ "compact_metadata": metadata })),

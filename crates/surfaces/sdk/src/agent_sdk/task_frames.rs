@@ -48,10 +48,12 @@ impl TaskFrames {
             calls: 0,
             job: None,
         };
+        let background = input.get("run_in_background").and_then(Value::as_bool);
+        let is_backgrounded = background.unwrap_or_default();
         let frame = json!({
             "task_id": task.id, "tool_use_id": call.as_str(), "description": task.description,
             "task_type": task.kind, "subagent_type": task.subagent, "prompt": text("prompt"),
-            "is_backgrounded": false, "spawn_depth": 1,
+            "is_backgrounded": is_backgrounded, "spawn_depth": 1,
         });
         self.open.insert(call.clone(), task);
         ("task_started", frame)
@@ -147,6 +149,12 @@ impl TaskFrames {
     pub(crate) fn known(&self, id: &str) -> Option<(CallId, Option<String>)> {
         let found = self.open.iter().find(|(_, task)| task.id == id);
         found.map(|(call, task)| (call.clone(), task.job.clone()))
+    }
+
+    /// The kind of the agent that a call started, and what it is for.
+    pub(crate) fn about(&self, call: &CallId) -> Option<(Option<&str>, &str)> {
+        let task = self.open.get(call)?;
+        Some((task.subagent.as_deref(), task.description.as_str()))
     }
 
     /// All that go on in the background.

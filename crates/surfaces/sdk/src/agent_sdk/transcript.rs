@@ -18,6 +18,15 @@ impl TranscriptPlace {
     pub fn file(&self) -> PathBuf {
         self.folder.join(format!("{}.jsonl", self.session))
     }
+
+    /// The transcript of an agent that the session started, and what describes it.
+    pub fn of_agent(&self, agent: &str) -> (PathBuf, PathBuf) {
+        let folder = self.folder.join(&self.session).join("subagents");
+        (
+            folder.join(format!("agent-{agent}.jsonl")),
+            folder.join(format!("agent-{agent}.meta.json")),
+        )
+    }
 }
 
 /// The directory for the transcripts of a working directory, below `projects`.
@@ -60,6 +69,8 @@ pub struct Transcript {
     cwd: String,
     version: String,
     branch: String,
+    /// The agent whose conversation it is; none: the session's own.
+    agent: Option<String>,
     /// The last entry of the conversation.
     parent: Option<String>,
     last_prompt: Option<String>,
@@ -76,6 +87,7 @@ impl Transcript {
             cwd: cwd.to_string_lossy().into_owned(),
             version: version.to_owned(),
             branch: branch.to_owned(),
+            agent: None,
             parent: None,
             last_prompt: None,
             prompts: Vec::new(),
@@ -83,10 +95,18 @@ impl Transcript {
         }
     }
 
+    /// The transcript of an agent that this session started.
+    #[must_use]
+    pub fn of_agent(&self, agent: &str) -> Transcript {
+        let made =
+            Transcript::new(&self.session, Path::new(&self.cwd), &self.version, &self.branch);
+        Transcript { agent: Some(agent.to_owned()), ..made }
+    }
+
     /// Continues after what is on record. Lines that are no entries are passed over.
     pub fn follow(&mut self, lines: &str) {
         for entry in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            let is_main = entry["isSidechain"] != true;
+            let is_main = (entry["isSidechain"] == true) == self.agent.is_some();
             let kind = entry["type"].as_str().unwrap_or_default();
             if let (Some(uuid), true, "user" | "assistant") =
                 (entry["uuid"].as_str(), is_main, kind)
@@ -108,6 +128,10 @@ impl Transcript {
     pub fn turn_of(&self, uuid: &str) -> Option<u32> {
         let found = self.turns.iter().find(|(had, _)| had == uuid)?;
         u32::try_from(found.1).ok().filter(|turn| *turn > 0)
+    }
+
+    pub fn turns(&self) -> u32 {
+        u32::try_from(self.prompts.len()).unwrap_or(u32::MAX)
     }
 
     /// The conversation continues from its state before this turn.
@@ -133,14 +157,15 @@ impl Transcript {
         self.entry("user", uuid, at, [("message", message), ("promptId", uuid.into())])
     }
 
-    /// The entry for a frame that is part of the session's own conversation; none for others.
+    /// The entry for a frame that is part of this conversation; none for others.
     pub fn frame(&mut self, frame: &Value, at: &str) -> Option<Value> {
         let kind = match frame["type"].as_str()? {
             "assistant" => "assistant",
             "user" if frame["isReplay"] != true => "user",
             _ => return None,
         };
-        let uuid = frame["uuid"].as_str().filter(|_| frame["parent_tool_use_id"].is_null())?;
+        let is_own = frame["parent_tool_use_id"].is_null() == self.agent.is_none();
+        let uuid = frame["uuid"].as_str().filter(|_| is_own)?;
         let uuid = uuid.to_owned();
         let mut more = vec![("message", frame["message"].clone())];
         for (name, field) in [("toolUseResult", "tool_use_result"), ("requestId", "request_id")] {
@@ -176,7 +201,10 @@ impl Transcript {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
         put("parentUuid", parent.into());
-        put("isSidechain", false.into());
+        put("isSidechain", self.agent.is_some().into());
+        if let Some(agent) = &self.agent {
+            put("agentId", agent.as_str().into());
+        }
         put("userType", "external".into());
         put("cwd", self.cwd.as_str().into());
         put("sessionId", self.session.as_str().into());
@@ -239,6 +267,21 @@ mod tests {
         again.rewind(2);
         assert_eq!(again.prompt(&json!("other"), "u3", "t", true)["parentUuid"], "a1");
         assert_eq!(again.turn_of("u2"), None);
+    }
+
+    #[test]
+    fn an_agent_has_a_conversation_of_its_own() {
+        let mut agent = rig().of_agent("a7");
+        let frame = |uuid: &str, parent: Value| json!({"type": "user", "uuid": uuid, "message": {}, "parent_tool_use_id": parent});
+        assert_eq!(agent.frame(&frame("x", Value::Null), "t"), None);
+        let first = agent.frame(&frame("a1", json!("c")), "t").unwrap();
+        assert_eq!((&first["agentId"], &first["isSidechain"]), (&json!("a7"), &json!(true)));
+        assert_eq!((&first["sessionId"], &first["parentUuid"]), (&json!("s"), &Value::Null));
+        let mut again = rig().of_agent("a7");
+        again.follow(&first.to_string());
+        assert_eq!(again.frame(&frame("a2", json!("c")), "t").unwrap()["parentUuid"], "a1");
+        let place = TranscriptPlace { folder: "/p".into(), session: "s".into() };
+        assert_eq!(place.of_agent("a7").0, Path::new("/p/s/subagents/agent-a7.jsonl"));
     }
 
     #[test]

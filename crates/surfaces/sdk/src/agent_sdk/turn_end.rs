@@ -1,6 +1,6 @@
 //! The frames that a turn ends with.
 
-use super::api_errors::{error_stop, error_word};
+use super::api_errors::{error_stop, error_text, error_word};
 use super::live_session::LiveSession;
 use super::sdk_frames::SdkFrames;
 use super::turn_result::{ResultParts, TurnCount, result};
@@ -14,6 +14,35 @@ const INTERRUPTED_IN_TOOL: &str = "[Request interrupted by user for tool use]";
 impl SdkFrames {
     /// The frames of a prompt that was answered without the model.
     pub fn local(&mut self, text: &str, at: Timestamp, live: &dyn LiveSession) -> Vec<Value> {
+        self.turn.began.get_or_insert(at.0);
+        let init = self.init(live);
+        vec![init, self.local_result(text, at, live)]
+    }
+
+    /// The conversation begins anew; the sums stay, and so does the session.
+    pub fn reset(&self) -> Value {
+        let new = self.ids.uuid();
+        self.named(json!({ "type": "conversation_reset", "new_conversation_id": new }))
+    }
+
+    /// A hook did not let the prompt pass.
+    pub(super) fn refused(
+        &mut self,
+        why: &str,
+        at: Timestamp,
+        live: &dyn LiveSession,
+    ) -> Vec<Value> {
+        let mut all = self.local(why, at, live);
+        all.insert(1, self.blocked_prompt(why));
+        all
+    }
+
+    fn blocked_prompt(&self, why: &str) -> Value {
+        let fields = json!({ "content": why, "level": "warning", "prevent_continuation": true });
+        self.system("informational", fields)
+    }
+
+    fn local_result(&mut self, text: &str, at: Timestamp, live: &dyn LiveSession) -> Value {
         let finished = Finished {
             terminal: Terminal::Completed,
             text: text.to_owned(),
@@ -29,9 +58,7 @@ impl SdkFrames {
             api_time_ms: 0,
             budgets: Vec::new(),
         };
-        self.turn.began.get_or_insert(at.0);
-        let init = self.init(live);
-        vec![init, self.result(&finished, at, live)]
+        self.result(&finished, at, live)
     }
 
     pub(super) fn finished(
@@ -50,6 +77,9 @@ impl SdkFrames {
                 "content": words::failure(finished),
             });
             all.push(self.system("model_refusal_no_fallback", fields));
+        }
+        if finished.terminal == Terminal::HookStopped && self.turn.requests == 0 {
+            all.push(self.blocked_prompt(&words::failure(finished).unwrap_or_default()));
         }
         if let Some(word) = error_word(finished) {
             all.push(self.api_error(finished, word));
@@ -73,11 +103,7 @@ impl SdkFrames {
     }
 
     pub(super) fn api_error(&self, finished: &Finished, word: &str) -> Value {
-        let status = finished.error_status.map(|status| format!("{status} ")).unwrap_or_default();
-        let text = match (&finished.error, finished.terminal) {
-            (Some(error), Terminal::ModelError(_)) => format!("API Error: {status}{error}"),
-            _ => words::failure(finished).unwrap_or_default(),
-        };
+        let text = error_text(finished).unwrap_or_default();
         self.named(json!({
             "type": "assistant",
             "message": {

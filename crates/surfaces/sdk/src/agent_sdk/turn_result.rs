@@ -1,8 +1,8 @@
 //! The result of a turn. Turns are counted, and sums are kept, as programs for Claude Code expect.
 
-use super::api_errors::error_stop;
+use super::api_errors::{error_stop, error_text};
 use crate::frames;
-use ostler::{CallId, Finished, ModelId, ModelInfo, ModelUsage, StructuredEnd, Terminal, words};
+use ostler::{CallId, Finished, ModelId, ModelInfo, ModelUsage, StructuredEnd, Terminal, Usage};
 use serde_json::{Map, Value, json};
 
 /// What the result of the running turn will say.
@@ -19,6 +19,12 @@ pub(crate) struct TurnCount {
     /// The end of a background task began it.
     pub(crate) by_task: bool,
     pub(crate) user_uuids: Vec<String>,
+    /// Calls that were denied when the turn ended.
+    pub(crate) denials: Vec<Value>,
+    /// Of the answers to the session itself.
+    pub(crate) used: Usage,
+    /// Agents got answers, too, and what they used is in the sums.
+    pub(crate) had_agents: bool,
 }
 
 /// What all turns of this process used.
@@ -131,14 +137,16 @@ pub(crate) fn result(finished: &Finished, parts: &ResultParts<'_>) -> Value {
     put("num_turns", turns.into());
     put("stop_reason", stop_reason(finished, structured));
     put("total_cost_usd", totals.cost.into());
-    put("usage", usage(finished));
+    let used = if turn.had_agents { &turn.used } else { &finished.usage };
+    put("usage", usage(used));
     put("modelUsage", totals.per_model(parts.models));
-    put("permission_denials", denials(finished));
+    put("permission_denials", denials(finished, turn));
     if let Some(reason) = &end.reason {
         put("terminal_reason", reason.as_str().into());
     }
     put("fast_mode_state", "off".into());
     if let [.., last] = turn.user_uuids.as_slice() {
+        put("user_message_uuids", turn.user_uuids.clone().into());
         put("user_message_uuid", last.as_str().into());
     }
     if turn.by_task {
@@ -155,7 +163,7 @@ fn outcome(
     fields: &mut Map<String, Value>,
 ) {
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    let failure = words::failure(finished);
+    let failure = error_text(finished);
     if end.subtype != "success" {
         let said = match (finished.terminal, end.subtype) {
             (_, "error_max_budget_usd") => {
@@ -205,8 +213,8 @@ fn stop_reason(finished: &Finished, structured: &StructuredEnd) -> Value {
     }
 }
 
-fn usage(finished: &Finished) -> Value {
-    let mut usage = frames::usage(&finished.usage);
+fn usage(used: &Usage) -> Value {
+    let mut usage = frames::usage(used);
     if let Some(fields) = usage.as_object_mut() {
         fields.insert("inference_geo".into(), "".into());
         fields.insert("iterations".into(), json!([]));
@@ -215,12 +223,12 @@ fn usage(finished: &Finished) -> Value {
     usage
 }
 
-fn denials(finished: &Finished) -> Value {
+fn denials(finished: &Finished, turn: &TurnCount) -> Value {
     let entry = |denial: &ostler::Denial| {
         json!({
             "tool_name": denial.name, "tool_use_id": denial.id.as_str(),
             "tool_input": denial.input,
         })
     };
-    finished.denials.iter().map(entry).collect()
+    finished.denials.iter().map(entry).chain(turn.denials.iter().cloned()).collect()
 }

@@ -3,14 +3,15 @@
 use super::input_lines::InputLines;
 use super::opening::{OpenSession, Opener};
 use super::permission_prompts::{Answered, PermissionPrompts, Prompter, settle};
+use super::transcript_file::AgentFacts;
 use crate::commands::local::{self, Local};
 use crate::commands::signals::Signals;
 use crate::exit::{self, Code, Wrong};
 use crate::output::printer;
 use anyhow::Result;
 use ostler::{
-    Attendance, Driver, Envelope, Event, InboundId, Input, InputReceipt, Prompt, SystemIds,
-    Timestamp,
+    Attendance, Driver, Envelope, Event, InboundId, Input, InputReceipt, Prompt, Rewind, Rewinding,
+    SystemIds, Timestamp,
 };
 use ostler_sdk::agent_sdk::{Incoming, InitializeRequest, UserLine, failure, read_line};
 use ostler_sdk::{line, refused};
@@ -45,6 +46,8 @@ pub struct Conversation<'a> {
 /// A message of the program.
 pub struct Sent {
     pub(super) uuid: String,
+    /// The program gave the uuid.
+    is_named: bool,
     content: Value,
     /// None: the next turn begins with it.
     pub(super) item: Option<InboundId>,
@@ -94,7 +97,7 @@ impl<'a> Conversation<'a> {
                 Step::Line(Some(Err(why))) => return Err(Wrong::Usage(why).into()),
                 Step::Line(None) => self.input_ended(),
                 Step::Answered(answered) => {
-                    if let (Some(answered), Some(open)) = (answered, &self.open) {
+                    if let (Some(answered), Some(open)) = (answered, &mut self.open) {
                         settle(*answered, open)?;
                     }
                 }
@@ -209,6 +212,7 @@ impl<'a> Conversation<'a> {
 
     fn user(&mut self, user: UserLine) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
+        let is_named = user.uuid.is_some();
         let uuid = user.uuid.clone().unwrap_or_else(ostler::new_uuid);
         if !user.should_query {
             open.record.prompt(&user.content, &uuid, false)?;
@@ -232,7 +236,10 @@ impl<'a> Conversation<'a> {
             InputReceipt::Queued(item) => Some(item),
             _ => None,
         };
-        self.sent.push_back(Sent { uuid, content: user.content, item });
+        if item.is_none() {
+            self.opener.facts.set_prompt(&uuid);
+        }
+        self.sent.push_back(Sent { uuid, is_named, content: user.content, item });
         self.is_running = true;
         Ok(())
     }
@@ -248,10 +255,33 @@ impl<'a> Conversation<'a> {
             }
             Local::Context => local::table(&open.session.context()).join("\n"),
             Local::Cost => "The cost is in total_cost_usd of each result.".to_owned(),
-            Local::Clear => local::CLEAR.to_owned(),
+            Local::Clear => return self.clear(),
         };
         let at = Timestamp(ostler::now_ms());
         let frames = open.frames.local(&text, at, &open.view);
+        self.last_failed = false;
+        print_all(&frames)
+    }
+
+    /// What was said so far is no longer part of the conversation. Files stay as they are.
+    fn clear(&mut self) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let turns = open.session.overview().map_or(0, |overview| overview.turns);
+        let mut frames = Vec::new();
+        let mut text = String::new();
+        if turns > 0 {
+            let what = Rewinding { files: false, conversation: true };
+            let rewind = Rewind { turn: 1, what, dry_run: false, keep: Vec::new(), shown: None };
+            match open.session.send(Input::Rewind(rewind)) {
+                Ok(_) => {
+                    open.record.rewind(1);
+                    frames.push(open.frames.reset());
+                }
+                Err(refused) => text = format!("The conversation was not cleared: {refused}"),
+            }
+        }
+        let at = Timestamp(ostler::now_ms());
+        frames.extend(open.frames.local(&text, at, &open.view));
         self.last_failed = false;
         print_all(&frames)
     }
@@ -262,7 +292,8 @@ impl<'a> Conversation<'a> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let begins = matches!(envelope.event, Event::TurnStarted { .. });
         let begins = begins || !open.frames.has_requested();
-        begun.iter().for_each(|sent| open.frames.answering(&sent.uuid));
+        let named = begun.iter().filter(|sent| sent.is_named);
+        named.for_each(|sent| open.frames.answering(&sent.uuid));
         let mut frames = open.frames.event(envelope, &open.view);
         for sent in &begun {
             open.record.prompt(&sent.content, &sent.uuid, begins)?;
@@ -278,6 +309,7 @@ impl<'a> Conversation<'a> {
             open.record.frame(frame)?;
             printer::print(&line(frame))?;
         }
+        record_agents(open, &frames)?;
         match &envelope.event {
             _ if !envelope.agent.is_root() => Ok(()),
             Event::Finished(_) | Event::PromptRefused { .. } | Event::TurnAbandoned => {
@@ -362,6 +394,25 @@ impl<'a> Conversation<'a> {
         }
         Ok(())
     }
+}
+
+/// Keeps what agents asked, wrote and called in transcripts of their own.
+fn record_agents(open: &mut OpenSession, frames: &[Value]) -> Result<()> {
+    let unsaid = open.frames.take_unsaid();
+    for frame in frames.iter().chain(&unsaid) {
+        let about = |call: &str| {
+            let (path, kind, description) = open.frames.agent_of(call)?;
+            let agents = open.session.agents();
+            let agent = agents.iter().find(|agent| agent.path == *path)?;
+            Some(AgentFacts {
+                id: agent.session.to_string(),
+                kind: kind.unwrap_or(&agent.kind).to_owned(),
+                description: description.to_owned(),
+            })
+        };
+        open.record.agent_frame(frame, about)?;
+    }
+    Ok(())
 }
 
 async fn driven(driver: &mut Option<Driver>) -> Result<Option<Arc<Envelope>>> {

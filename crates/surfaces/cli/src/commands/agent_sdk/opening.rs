@@ -5,12 +5,15 @@ use crate::args::RunArgs;
 use crate::commands::{no_key, trust};
 use crate::exit::{Wrong, warn};
 use anyhow::{Context, Result};
-use ostler::{Host, Input, Rewind, Rewinding, Session, StructuredOutput, SystemIds};
+use ostler::{
+    Host, Input, Rewind, Rewinding, Session, SessionOptions, StructuredOutput, SystemIds,
+};
 use ostler_profile::{Access, Environment, Flags, Profile};
 use ostler_sdk::agent_sdk::{
     Callbacks, FrameOptions, InitializeRequest, LiveFacts, SdkFrames, SessionView,
     agent_definitions, callback_hooks, hook_watch, pipe_server, split_servers,
 };
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -49,48 +52,45 @@ impl Opener<'_> {
         let approvals = profile.approvals();
         let session = &mut options.session;
         session.approvals = approvals.clone();
-        session.environment.push(("CLAUDECODE".into(), "1".into()));
+        self.prepare(session);
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
-        // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
-        session.mcp.may_change = session.tools.is_none();
-        // A program that gives servers expects their tools in the first turn.
-        session.mcp.first_wait = ostler::McpOptions::UNATTENDED_WAIT;
         let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
         session.mcp.servers.extend(servers);
-        if self.args.sdk.include_hook_events {
-            session.hooks.watch =
-                Some(hook_watch(&self.facts, Arc::new(SystemIds), self.out.clone()));
-        }
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
         let agents = session.agents.clone();
+        self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
         let structured = self.structured(request.json_schema)?;
         if let Some(structured) = &structured {
             structured.join(session);
         }
         let max_budget_usd = session.max_budget_usd;
+        let is_copy = session.transcripts.is_copy;
         let host = Host::open(self.init, options.host)?;
         let session = host.session(options.session)?;
         profile.news().iter().for_each(|notice| warn(notice));
         let claude_home = profile.environment.claude_home()?;
-        let mut record = TranscriptFile::open(&session, self.args, claude_home)?;
+        let mut record = TranscriptFile::open(&session, self.args, claude_home, is_copy)?;
         self.go_back(&session, &mut record)?;
         if let Some(path) = record.path() {
             self.facts.set_transcript(path);
         }
         self.facts.set_mode(session.mode().name());
         self.facts.set_session(session.id().as_str());
+        self.facts.set_tools(session.known_tools());
         let frames = FrameOptions {
             partial: self.args.include_partial_messages,
             forward_subagent_text: request.forward_subagent_text,
             structured,
             max_budget_usd,
+            mode: session.mode().name().into(),
         };
         let names = SHIPPED.into_iter().map(str::to_owned);
         let view = SessionView {
             session: session.clone(),
             key_source,
             version: env!("CARGO_PKG_VERSION").into(),
+            plugins: plugins(&profile),
             agents: names.chain(agents.iter().map(|agent| agent.name.clone())).collect(),
         };
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
@@ -98,10 +98,30 @@ impl Opener<'_> {
         Ok(OpenSession { host, session, view, frames, record, approvals, agents, model })
     }
 
+    /// What programs expect of every session.
+    fn prepare(&self, session: &mut SessionOptions) {
+        session.environment.push(("CLAUDECODE".into(), "1".into()));
+        session.transcripts.is_copy = is_copy(self.args, session.transcripts.claude.as_deref());
+        // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
+        session.mcp.may_change = session.tools.is_none();
+        // A program that gives servers expects their tools in the first turn.
+        session.mcp.first_wait = ostler::McpOptions::UNATTENDED_WAIT;
+        let all = self.args.sdk.include_hook_events;
+        session.hooks.watch =
+            Some(hook_watch(&self.facts, all, Arc::new(SystemIds), self.out.clone()));
+        // A program that asks for a summary gets one, and its budget ends a run that has exceeded it.
+        session.settings.context.even_without_gain = true;
+        session.settings.budget_may_be_exceeded = true;
+        // Without somebody to ask, nothing is offered that would ask.
+        session.asks_person = self.args.sdk.permission_prompt_tool.is_some();
+    }
+
     /// The flags without the servers that the program runs itself, and the names of these.
     fn flags(&self, request: &InitializeRequest) -> Result<(Flags, Vec<String>)> {
         let args = self.args;
         let mut flags: Flags = args.flags();
+        // A program that always forks begins like this.
+        flags.fork &= flags.resume.is_some() || flags.continue_newest;
         let read = |path: &std::path::PathBuf| {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
         };
@@ -133,11 +153,12 @@ impl Opener<'_> {
     fn profile(&self, flags: Flags) -> Result<Profile> {
         let args = self.args;
         let profile = trust::begin_with(self.environment, flags, args.trust)?;
-        if no_key::check_continue(&profile, args).is_ok() {
+        let places = &profile.places;
+        if !args.continue_ || ostler::check_continue(&places.ostler_home, &places.cwd).is_ok() {
             return Ok(profile);
         }
         // There is nothing to continue with: a program that always continues begins like this.
-        let flags = Flags { continue_newest: false, ..profile.flags };
+        let flags = Flags { continue_newest: false, fork: false, ..profile.flags };
         Ok(trust::begin_with(self.environment, flags, args.trust)?)
     }
 
@@ -174,6 +195,14 @@ impl Opener<'_> {
         let turn = turn.map_err(|uuid| {
             Wrong::Usage(format!("no message {uuid} is on record in session {}", session.id()))
         })?;
+        if let (Some(_), Some(dropped)) = (&sdk.resume_session_at, &sdk.resume_drops_turn)
+            && (record.turn_of(dropped) != Some(turn) || record.turns() > turn)
+        {
+            let wrong = format!(
+                "Resume rejected by --resume-drops-turn: not only the turn of {dropped} comes after the message to resume at"
+            );
+            return Err(Wrong::Usage(wrong).into());
+        }
         let overview = session.overview().map_or(0, |overview| overview.turns);
         if turn <= overview {
             let what = Rewinding { files: false, conversation: true };
@@ -183,6 +212,18 @@ impl Opener<'_> {
         record.rewind(turn);
         Ok(())
     }
+}
+
+/// An SDK puts the session of a store into a directory that lives as long as we do.
+fn is_copy(args: &RunArgs, claude_home: Option<&Path>) -> bool {
+    let name = claude_home.and_then(Path::file_name).unwrap_or_default();
+    args.sdk.session_mirror && name.to_string_lossy().starts_with("claude-resume-")
+}
+
+fn plugins(profile: &Profile) -> Vec<(String, String, PathBuf)> {
+    let plugins = profile.loaded.plugins.iter();
+    let listed = plugins.map(|one| (one.name.clone(), one.version.clone(), one.root.clone()));
+    listed.collect()
 }
 
 fn given(profile: &Profile) -> Result<ostler::Credentials> {

@@ -6,10 +6,10 @@ use anyhow::Result;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
-use ostler::{Input, Question, QuestionId, Reply, Rule, Session, ToolKind};
+use ostler::{Input, Mode, Question, QuestionId, Reply, Rule, Session, ToolKind};
 use ostler_sdk::agent_sdk::{
     Behavior, CallbackFailure, Callbacks, PermissionAnswer, PermissionChange, PermissionUpdate,
-    RuleAct, can_use_tool, changed_rules,
+    RuleAct, can_use_tool, changed_rules, suggested_mode, suggestions,
 };
 use serde_json::{Map, Value};
 
@@ -105,11 +105,24 @@ fn request(question: &Question, open: &OpenSession) -> Value {
         _ => None,
     };
     let subject = facts.subject_of(&question.input);
-    can_use_tool(question, &question.tool, description.unwrap_or(&subject))
+    // The id that hooks know the agent by.
+    let asking = (!question.agent.is_root()).then(|| {
+        let agents = open.session.agents();
+        let known = agents.iter().find(|agent| agent.path == question.agent);
+        known.map_or_else(|| question.agent.to_string(), |agent| agent.session.to_string())
+    });
+    let offer = &question.decision.offer;
+    let accepts_edits = facts.kind == ToolKind::Edits && open.session.mode() == Mode::Default;
+    let suggested = match offer.is_empty() || !accepts_edits {
+        true => suggestions(offer),
+        false => suggested_mode(),
+    };
+    let description = description.unwrap_or(&subject);
+    can_use_tool(question, &question.tool, description, suggested, asking.as_deref())
 }
 
 /// Does what the program answered. The rules it adds are in force before the call runs.
-pub fn settle(answered: Answered, open: &OpenSession) -> Result<()> {
+pub fn settle(answered: Answered, open: &mut OpenSession) -> Result<()> {
     let Answered { question, answer } = answered;
     let read = match answer {
         Ok(answer) => PermissionAnswer::read(&answer, &question.input),
@@ -124,6 +137,9 @@ pub fn settle(answered: Answered, open: &OpenSession) -> Result<()> {
             reply = Reply::No(format!("the permission callback's update was refused: {why}"));
             break;
         }
+    }
+    if let (Reply::No(why), true) = (&reply, interrupt) {
+        open.frames.stopped(&question.call, why);
     }
     let answer = Input::Answer { question: question.id, reply, by: NAME.into() };
     // It may have been withdrawn meanwhile.

@@ -77,7 +77,7 @@ impl Conversation<'_> {
                 };
                 done(send(session, Input::SetThinking(thinking)))
             }
-            "get_context_usage" => Ok(Some(context_usage(&session.context(), true))),
+            "get_context_usage" => Ok(Some(usage(session))),
             "get_settings" => Ok(Some(settings(session))),
             "apply_flag_settings" => done(apply_settings(session, body.get("settings"))),
             "rewind_files" => self.rewind_files(body),
@@ -230,6 +230,10 @@ fn server_name(session: &Session, body: &Value) -> Result<String, String> {
 
 fn send(session: &Session, input: Input) -> Result<InputReceipt, String> {
     session.send(input).map_err(|refused| refused.to_string())
+}
+
+fn usage(session: &Session) -> Value {
+    context_usage(&session.context(), true, &session.mcp_status())
 }
 
 fn done<T>(result: Result<T, String>) -> Answer {

@@ -9,6 +9,7 @@ use ostler::Session;
 use ostler_sdk::agent_sdk::{Transcript, TranscriptPlace, project_folder};
 use ostler_sdk::line;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -26,27 +27,44 @@ pub struct TranscriptFile {
     file: Option<File>,
     /// Lines also go to the program.
     mirrors: bool,
+    place: Option<TranscriptPlace>,
+    /// Those of agents, by the calls that started them.
+    agents: HashMap<String, AgentTranscript>,
 }
 
 impl TranscriptFile {
-    pub fn open(session: &Session, args: &RunArgs, home: Option<PathBuf>) -> Result<Self> {
+    /// `is_copy`: the files below `home` are nobody's but ours.
+    pub fn open(
+        session: &Session,
+        args: &RunArgs,
+        home: Option<PathBuf>,
+        is_copy: bool,
+    ) -> Result<Self> {
         let cwd = session.workspace().cwd.clone();
         let id = session.id().as_str();
         let transcript = Transcript::new(id, &cwd, env!("CARGO_PKG_VERSION"), &branch(&cwd));
         let mirrors = args.sdk.session_mirror;
-        let mut made = TranscriptFile { transcript, path: None, file: None, mirrors };
+        let mut made = TranscriptFile {
+            transcript,
+            path: None,
+            file: None,
+            mirrors,
+            place: None,
+            agents: HashMap::new(),
+        };
         let Some(home) = home.filter(|_| !args.sdk.no_session_persistence) else { return Ok(made) };
         let place = TranscriptPlace { folder: project_folder(&home, &cwd), session: id.to_owned() };
         let path = place.file();
         let had = read(&path);
         if let Some(had) = &had {
             made.transcript.follow(had);
-            if !had.contains(MARK) && !had.is_empty() {
+            if !is_copy && !had.contains(MARK) && !had.is_empty() {
                 warn(&format!("{} was written by Claude Code; it is not changed", path.display()));
                 return Ok(made);
             }
         }
         made.path = Some(path.clone());
+        made.place = Some(place.clone());
         made.file = Some(create(&path)?);
         if let (None, Some(source)) = (&had, forked_from(session, args, &place)) {
             made.copy(&source);
@@ -60,6 +78,10 @@ impl TranscriptFile {
 
     pub fn turn_of(&self, uuid: &str) -> Option<u32> {
         self.transcript.turn_of(uuid)
+    }
+
+    pub fn turns(&self) -> u32 {
+        self.transcript.turns()
     }
 
     pub fn rewind(&mut self, turn: u32) {
@@ -77,6 +99,27 @@ impl TranscriptFile {
         let at = ostler::now_text();
         match self.transcript.frame(frame, &at) {
             Some(entry) => self.write(&[entry]),
+            None => Ok(()),
+        }
+    }
+
+    /// What an agent was asked, wrote or called; `about` describes the agent.
+    pub fn agent_frame(
+        &mut self,
+        frame: &Value,
+        about: impl FnOnce(&str) -> Option<AgentFacts>,
+    ) -> Result<()> {
+        let Some(call) = frame["parent_tool_use_id"].as_str() else { return Ok(()) };
+        if !self.agents.contains_key(call) {
+            let Some((place, about)) = self.place.as_ref().zip(about(call)) else { return Ok(()) };
+            let made = AgentTranscript::open(place, &self.transcript, call, &about);
+            if self.mirrors {
+                mirror(&made.path, std::slice::from_ref(&made.description))?;
+            }
+            self.agents.insert(call.to_owned(), made);
+        }
+        match self.agents.get_mut(call) {
+            Some(agent) => agent.frame(frame, self.mirrors),
             None => Ok(()),
         }
     }
@@ -100,9 +143,7 @@ impl TranscriptFile {
             }
         }
         if self.mirrors {
-            let frame =
-                json!({ "type": "transcript_mirror", "filePath": path, "entries": entries });
-            printer::print(&line(&frame))?;
+            mirror(&path, entries)?;
         }
         Ok(())
     }
@@ -124,6 +165,61 @@ impl TranscriptFile {
             warn(&error.to_string());
         }
     }
+}
+
+/// An agent that the session started.
+pub struct AgentFacts {
+    pub id: String,
+    pub kind: String,
+    pub description: String,
+}
+
+struct AgentTranscript {
+    transcript: Transcript,
+    path: PathBuf,
+    file: Option<File>,
+    /// As a store keeps it, beside the entries.
+    description: Value,
+}
+
+impl AgentTranscript {
+    fn open(place: &TranscriptPlace, session: &Transcript, call: &str, about: &AgentFacts) -> Self {
+        let (path, meta) = place.of_agent(&about.id);
+        let mut transcript = session.of_agent(&about.id);
+        if let Some(had) = read(&path) {
+            transcript.follow(&had);
+        }
+        let fields = json!({
+            "agentType": about.kind, "description": about.description, "toolUseId": call,
+        });
+        let written = create(&path).and_then(|file| {
+            let text = fields.to_string();
+            let mut options = OpenOptions::new();
+            let options = options.write(true).create(true).truncate(true).mode(0o600);
+            options.open(&meta)?.write_all(text.as_bytes())?;
+            Ok(file)
+        });
+        let file = written.map_err(|error| warn(&format!("{error:#}"))).ok();
+        let mut description = fields;
+        description["type"] = "agent_metadata".into();
+        AgentTranscript { transcript, path, file, description }
+    }
+
+    fn frame(&mut self, frame: &Value, mirrors: bool) -> Result<()> {
+        let Some(entry) = self.transcript.frame(frame, &ostler::now_text()) else { return Ok(()) };
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.write_all(line(&entry).as_bytes())
+        {
+            warn(&format!("cannot write {}: {error}", self.path.display()));
+            self.file = None;
+        }
+        if mirrors { mirror(&self.path, &[entry]) } else { Ok(()) }
+    }
+}
+
+fn mirror(path: &Path, entries: &[Value]) -> Result<()> {
+    let frame = json!({ "type": "transcript_mirror", "filePath": path, "entries": entries });
+    Ok(printer::print(&line(&frame))?)
 }
 
 fn read(path: &Path) -> Option<String> {

@@ -193,8 +193,7 @@ fn after_a_call() -> Vec<Row> {
             }
             .to_owned()
         })
-        .claude(Requests::Unsaid, "the result is replaced", 0)
-        .because("a hook cannot change a result; a warning says so"),
+        .claude(Requests::Unsaid, "the result is replaced", 0),
         hooked(
             "hk_post_continue_false",
             "a call; a PostToolUse hook says `continue: false`",
