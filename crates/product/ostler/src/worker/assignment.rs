@@ -106,7 +106,7 @@ mod tests {
     fn earlier_attempts_are_named() {
         let earlier = ["ostler/3f2a-1-fix".to_owned()];
         let told = prompt(&task("Fix", ""), "ostler/3f2a-2-fix", &earlier, &[]).text();
-        assert!(told.contains("What they left is on ostler/3f2a-1-fix:"), "{told}");
+        assert!(told.contains("Their work is on ostler/3f2a-1-fix:"), "{told}");
     }
     #[test]
     fn files_in_conflict_are_named_on_one_line() {

@@ -129,7 +129,7 @@ pub async fn a_message_reaches_a_busy_teammate_before_its_next_request() {
     assert_eq!(end(&reported(&session).await).text, "noted");
     let known = told(&world, "alpha");
     assert_eq!(known.matches("use the new names").count(), 1, "{known}");
-    assert!(known.contains("This arrived while you are working"), "{known}");
+    assert!(known.contains("This arrived while you were working"), "{known}");
     let asked = world.server.requests();
     let of_writer = asked.iter().filter(|it| it.messages()[0].to_string().contains("alpha"));
     assert_eq!(of_writer.count(), 2, "no turn of its own");

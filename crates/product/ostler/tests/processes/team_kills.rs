@@ -56,7 +56,7 @@ fn next(request: &Recorded, work: TeamWork) -> Reply {
         return text(PLAN);
     }
     if first.contains("alpha") {
-        let waits = work == TeamWork::Request && !messages.contains("has ended with this");
+        let waits = work == TeamWork::Request && !messages.contains("closes your request");
         return match messages.contains("tool_result") {
             true if waits => text(WAITING),
             true => text("all counted"),

@@ -86,7 +86,7 @@ fn it_reads_merges_cuts_and_refuses() {
         (&["text", "gone.pdf"], "gone.pdf"),
         (&["text", "cut.pdf"], "no pages"),
         (&["text", "a.pdf", "3"], "has 2 pages"),
-        (&["text", "a.pdf", "x"], "no range of pages"),
+        (&["text", "a.pdf", "x"], "is not a page range"),
         (&["merge", "a.pdf", "b.pdf", "b.pdf"], "File exists"),
         (&["frobnicate"], "usage:"),
     ] {

@@ -69,7 +69,7 @@ fn a_killed_workers_task_is_finished_by_the_next_one_who_sees_what_was_done() {
     // What it had not committed is on its branch, and the new attempt has a tree and a branch of its own.
     assert_eq!(git(&world, &["show", &format!("{first}:half")]), "half");
     let prompt = world.server.requests().pop().unwrap().json()["messages"].to_string();
-    assert!(prompt.contains(&format!("What they left is on {first}")), "{prompt}");
+    assert!(prompt.contains(&format!("Their work is on {first}")), "{prompt}");
     let done = task(&world, &id);
     assert_eq!((&done["status"], &done["attempt"]), (&json!("done"), &json!(2)));
     assert_eq!(history(&done), ["added", "claimed", "lease_expired", "claimed", "finished"]);
