@@ -243,6 +243,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = CallOutcome> {
         NotRun::CutOff,
         NotRun::Interrupted,
         NotRun::HookEndedTurn,
+        NotRun::BudgetSpent,
     ]);
     prop_oneof![
         Just(CallOutcome::Succeeded),

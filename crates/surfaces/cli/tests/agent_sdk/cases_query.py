@@ -374,6 +374,32 @@ async def a_budget_is_compared_with_what_was_spent(world):
 
 
 @case
+async def calls_of_an_answer_over_the_budget_do_not_run(world):
+    big = {"usage": {"input_tokens": 200000, "output_tokens": 5000}}
+    world.model(
+        call("Bash", command="touch first"),
+        call("Bash", command="touch second") | big,
+        say("again", expect={"contains": ["the budget of this session is spent"]}),
+    )
+    options = world.options(max_budget_usd=0.5, model="claude-sonnet-4-5", allowed_tools=["Bash"])
+    messages = []
+    try:
+        async for m in query(prompt="go", options=options):
+            messages.append(m)
+    except ResultError:
+        pass
+    found = result(messages)
+    assert found.subtype == "error_max_budget_usd" and found.terminal_reason is None
+    assert found.total_cost_usd > 0.5 and found.num_turns == 2, found
+    assert (world.cwd / "first").exists() and not (world.cwd / "second").exists()
+    assert len(tool_results(messages)) == 1
+    # The call has a result for the model, so that the conversation can continue.
+    session = found.session_id
+    messages = await ask(world, "more", resume=session, model="claude-sonnet-4-5")
+    assert texts(messages) == ["again"]
+
+
+@case
 async def a_result_names_the_messages_that_have_a_uuid(world):
     world.model(say("one"), say("two"))
 

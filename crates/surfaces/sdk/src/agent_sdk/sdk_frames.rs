@@ -8,8 +8,9 @@ use crate::agent_answers::AgentAnswers;
 use crate::frames;
 use crate::stream_json::Answering;
 use ostler::{
-    AgentPath, Block, CallId, Continue, Envelope, Event, IdSource, InboundSource, Level, Notice,
-    QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp, ToolKind, words,
+    AgentPath, Block, CallId, CallOutcome, Continue, Envelope, Event, IdSource, InboundSource,
+    Level, NotRun, Notice, QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp,
+    ToolKind, words,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -17,6 +18,8 @@ use std::sync::Arc;
 
 /// Notices that wait for a turn.
 const MOST_EARLY: usize = 100;
+
+const BUDGET_SPENT: CallOutcome = CallOutcome::NotRun { why: NotRun::BudgetSpent };
 
 #[derive(Clone, Default)]
 pub struct FrameOptions {
@@ -206,6 +209,12 @@ impl SdkFrames {
             {
                 let frame = self.tasks.agent_started(id, input, at);
                 self.systems([frame])
+            }
+            // Claude Code ends the turn before such a call has a result.
+            Event::CallFinished { id, outcome: BUDGET_SPENT, .. } => {
+                self.inputs.remove(id);
+                self.turn.open_calls.retain(|(open, ..)| open != id);
+                Vec::new()
             }
             Event::CallFinished { id, outcome, result, detail, decision, name, .. } => {
                 self.turn.messages += 1;
