@@ -476,6 +476,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let other = prop_oneof![
         Just(Event::Plan(Arc::new(plan()))),
         Just(Event::Compacting { trigger: Trigger::Overflow }),
+        text().prop_map(|text| Event::MessageAdded { text }),
         Just(Event::Compacted { receipt: Box::new(receipt()) }),
         change.prop_map(Event::MemoryChanged),
         Just(Event::TeammateChanged(teammate())),

@@ -244,6 +244,10 @@ impl SdkFrames {
                 vec![self.system("status", json!({ "status": "compacting" }))]
             }
             Event::Compacted { receipt } => self.compacted(receipt),
+            Event::MessageAdded { text } => {
+                self.turn.messages += 1;
+                vec![self.synthetic(text, envelope.at)]
+            }
             Event::ControlChanged(control) => self.mode_told(control.mode.name()),
             Event::Raw(raw) if self.options.partial => vec![self.named(
                 json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null }),
@@ -340,7 +344,7 @@ impl SdkFrames {
 
     fn went(&mut self, why: Continue, live: &dyn LiveSession) -> Vec<Value> {
         match why {
-            Continue::StopHookBlocking | Continue::EmptyRetry { .. } => self.turn.messages += 1,
+            Continue::EmptyRetry { .. } => self.turn.messages += 1,
             Continue::ModelFallback => {
                 let facts = live.facts();
                 if let [(primary, _), (fallback, _), ..] = facts.models.as_slice() {
