@@ -231,6 +231,7 @@ async def partial_messages_come_before_their_block(world):
         m.event["type"] if isinstance(m, StreamEvent) else type(m).__name__ for m in messages
     ]
     assert kinds.index("AssistantMessage") > kinds.index("content_block_delta")
+    assert kinds.index("AssistantMessage") == kinds.index("content_block_stop") - 1, kinds
     assert [s["status"] for s in system(messages, "status")] == ["requesting"]
 
 
