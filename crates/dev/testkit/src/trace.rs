@@ -111,6 +111,7 @@ fn event_line(event: &Event) -> String {
         Event::Compacted { receipt } => {
             format!("compacted {} dropped, {} kept", receipt.messages, receipt.kept)
         }
+        Event::MessageAdded { text } => format!("added {}", short(text)),
         Event::Raw(raw) => format!("raw {}", short(raw.get())),
         Event::TeammateChanged(status) => format!("{} {}", status.name, status.words()),
         Event::MemoryChanged(change) => format!("memory {}", short(&change.to_string())),

@@ -151,13 +151,20 @@ impl Message {
 
     /// What a person would read of it, without the harness's own notes.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        for block in self.blocks() {
-            if let Block::Text { text, meta: false } = block {
-                out.push_str(text);
-            }
-        }
-        out
+        let shown = self.blocks().iter().filter_map(|block| match block {
+            Block::Text { text, meta: false } => Some(text.as_str()),
+            _ => None,
+        });
+        shown.collect()
+    }
+
+    /// The same with the harness's own notes.
+    pub fn whole_text(&self) -> String {
+        let all = self.blocks().iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        all.collect()
     }
 }
 

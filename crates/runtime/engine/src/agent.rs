@@ -60,8 +60,8 @@ pub struct Settings {
     /// Bytes of a result that the model gets; the rest goes to a blob.
     pub result_cap: usize,
     pub raw_events: bool,
-    /// Requests are sent as long as anything is left of the run's own budget, and the last one may exceed it. Otherwise
-    /// what a request may cost is reserved.
+    /// Requests are sent as long as anything is left of the run's own budget, and the last one may exceed it; then its
+    /// calls do not run. Otherwise what a request may cost is reserved.
     pub budget_may_be_exceeded: bool,
     pub context: ContextSettings,
 }

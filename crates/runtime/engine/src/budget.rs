@@ -172,6 +172,12 @@ async fn once(
     }
 }
 
+/// A budget that may be exceeded is spent.
+pub(crate) fn is_exceeded(agent: &Agent) -> bool {
+    let is_spent = || agent.budget.sums().iter().any(|sum| sum.spent >= sum.limit);
+    agent.settings.budget_may_be_exceeded && is_spent()
+}
+
 /// Nothing is held: the request is sent as long as anything is left.
 fn until_spent(agent: &Agent, ask: &Ask) -> Grant {
     let sums = agent.budget.sums();

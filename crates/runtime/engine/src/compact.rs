@@ -110,6 +110,7 @@ impl Turn {
     ) -> Result<(), Halt> {
         let new = boundary.view_sharing(view);
         let receipt = Box::new(boundary.receipt.clone());
+        let summary = boundary.summary().map(str::to_owned);
         self.write(Entry::Boundary(Box::new(boundary)))?;
         *view = new;
         self.agent.meter.made_room();
@@ -119,6 +120,9 @@ impl Turn {
             self.tally.answered(format!("{}.", receipt.words()));
         }
         self.out.emit(Event::Compacted { receipt }).await;
+        if let Some(text) = summary {
+            self.out.emit(Event::MessageAdded { text }).await;
+        }
         self.tell_after(trigger, said).await;
         Ok(())
     }

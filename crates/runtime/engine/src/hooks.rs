@@ -258,7 +258,8 @@ impl Turn {
             Stand::Block | Stand::Defer | Stand::Ask => {
                 self.stop_blocks += 1;
                 self.tally.hook_stopped(heard.why());
-                StopVerdict::Block(Message::meta(texts::HOOK_STOP.replace("{why}", &heard.why())))
+                let text = texts::HOOK_STOP.replace("{why}", &heard.feedback());
+                StopVerdict::Block(Message::meta(text))
             }
             // It has something to add, and the model answers that.
             Stand::Pass if !heard.context.is_empty() && self.stop_blocks < MOST_STOPS => {

@@ -15,7 +15,8 @@ use ostler_core::ports::{Recorder, StoreError};
 use ostler_core::session::Entry;
 use ostler_core::todo::Plan;
 use ostler_core::turn::{
-    Advance, Fact, Outcome, PrepareError, State, Step, StopVerdict, Terminal, advance, next,
+    Advance, Continue, Fact, Outcome, PrepareError, State, Step, StopVerdict, Terminal, advance,
+    next,
 };
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -270,6 +271,7 @@ impl Turn {
     /// Facts go to the log before anything follows from them, and to the reader after that.
     async fn record(&mut self, state: &State, facts: Vec<Fact>) -> Result<(), StoreError> {
         let journal = self.agent.journal.clone();
+        let mut noted = Message::meta("");
         for fact in facts {
             match fact {
                 Fact::Answered(item) => {
@@ -296,7 +298,10 @@ impl Turn {
                         self.out.emit(Event::AnswerDropped).await;
                     }
                 }
-                Fact::Noted(item) => journal.write(Entry::note(item.message().clone()))?,
+                Fact::Noted(item) => {
+                    noted = item.message().clone();
+                    journal.write(Entry::note(item.message().clone()))?;
+                }
                 Fact::Admitted { item, ids } => {
                     let (message, inbound) = (item.message().clone(), ids.clone());
                     journal.write(Entry::Note { message, inbound })?;
@@ -306,6 +311,10 @@ impl Turn {
                 Fact::Went(why) => {
                     journal.write(Entry::Went { why })?;
                     self.out.emit(Event::Went(why)).await;
+                    if why == Continue::StopHookBlocking {
+                        let text = noted.whole_text();
+                        self.out.emit(Event::MessageAdded { text }).await;
+                    }
                 }
                 Fact::Ended(terminal) => journal.end(terminal).await?,
             }

@@ -43,6 +43,8 @@ pub(crate) struct Scheduler {
     pub(crate) ended_by: Option<String>,
     /// The user said something else: nothing more is started.
     pub(crate) redirected: bool,
+    /// The answer spent the rest of the budget: nothing is started.
+    pub(crate) budget_spent: bool,
     /// A hook deferred a call: nothing more is started, and what has not started stays open.
     pub(crate) deferred: bool,
 }
@@ -108,6 +110,7 @@ impl Scheduler {
             notices: VecDeque::new(),
             ended_by: None,
             redirected: false,
+            budget_spent: false,
             deferred: false,
         }
     }
@@ -295,6 +298,7 @@ impl Scheduler {
         let (text, why) = match &self.ended_by {
             Some(why) => (texts::HOOK_ENDED.replace("{why}", why), NotRun::HookEndedTurn),
             None if self.redirected => return Verdict::redirected(),
+            None if self.budget_spent => (texts::BUDGET_SPENT.to_owned(), NotRun::BudgetSpent),
             None => (texts::NOT_STARTED.to_owned(), NotRun::Interrupted),
         };
         Verdict::not_run(ToolOutput::error(text), why)
@@ -335,7 +339,10 @@ impl Scheduler {
         self.judge_what_waits();
         let settings = &self.agent.settings;
         let is_over = self.ended_by.is_some() || self.redirected || self.deferred;
-        if (settings.after_the_answer && !self.sealed) || is_over {
+        // What the answer costs is known at its end.
+        let after_the_answer = settings.after_the_answer
+            || (settings.budget_may_be_exceeded && self.agent.budget.is_limited());
+        if (after_the_answer && !self.sealed) || is_over {
             return;
         }
         let room = settings.max_parallel_calls.max(1).saturating_sub(self.running.len());

@@ -1,5 +1,6 @@
 //! Waits for the calls of a sealed answer and answers all of them.
 
+use crate::budget;
 use crate::hook_calls::millis;
 use crate::run::Turn;
 use crate::scheduler::Happened;
@@ -51,9 +52,12 @@ impl Turn {
         let early = self.record_early_results()?;
         let inbox = self.agent.inbox();
         self.tools.redirected = inbox.is_steered();
-        // An interrupted answer starts nothing more.
+        // An interrupted answer starts nothing more, and neither does one that exceeded the budget.
         if !self.interrupt.is_cancelled() {
-            self.tools.seal();
+            match budget::is_exceeded(&self.agent) {
+                true => self.tools.budget_spent = true,
+                false => self.tools.seal(),
+            }
         }
         for index in early {
             self.show_result(index).await?;
@@ -83,6 +87,7 @@ impl Turn {
                 self.tally.hook_stopped(why);
                 Ok(ToolsEnd::HookStopped)
             }
+            None if self.tools.budget_spent => Ok(ToolsEnd::BudgetSpent),
             None if self.tools.deferred => Ok(ToolsEnd::Deferred),
             None if self.tools.redirected => Ok(ToolsEnd::Redirected),
             None => Ok(ToolsEnd::Finished),

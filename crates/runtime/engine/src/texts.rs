@@ -7,6 +7,7 @@ macro_rules! text {
     };
 }
 
+text!(BUDGET_SPENT, "results/budget-spent.md");
 text!(DENIED, "results/denied.md");
 text!(HOOK_CONTEXT, "hooks/context.md");
 text!(HOOK_OBJECTION, "hooks/objection.md");

@@ -123,6 +123,7 @@ impl StreamJson {
             | Event::Queued(_)
             | Event::Delivered { .. }
             | Event::Dequeued { .. }
+            | Event::MessageAdded { .. }
             | Event::QuestionClosed { .. }
             | Event::ControlChanged(_)
             | Event::TeammateChanged(_)

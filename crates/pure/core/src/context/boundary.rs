@@ -122,6 +122,12 @@ pub struct Boundary {
 }
 
 impl Boundary {
+    /// The text of the summary, as the model gets it.
+    pub fn summary(&self) -> Option<&str> {
+        let blocks = self.head.iter().flat_map(Message::blocks);
+        blocks.filter_map(summary_text).next()
+    }
+
     pub fn view(&self) -> View {
         View::from_messages(self.head.iter().chain(&self.kept).cloned())
     }
@@ -189,8 +195,13 @@ pub fn newest_seen(seen: &[Seen]) -> Vec<Seen> {
 
 /// Whether a message begins a conversation that was summarized.
 pub fn is_summary(message: &Message) -> bool {
-    !is_prompt(message)
-        && message.blocks().iter().any(
-            |block| matches!(block, Block::Text { text, meta: true } if text.starts_with("<summary>")),
-        )
+    !is_prompt(message) && message.blocks().iter().any(|block| summary_text(block).is_some())
+}
+
+fn summary_text(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text { text, meta: true } => Some(text.as_str()),
+        _ => None,
+    }
+    .filter(|text| text.starts_with("<summary>"))
 }

@@ -36,6 +36,8 @@ pub enum NotRun {
     Interrupted,
     /// A hook ended the turn before it started.
     HookEndedTurn,
+    /// The answer that asked for it spent the rest of the budget.
+    BudgetSpent,
     /// The user said something else before it started.
     Redirected,
 }

@@ -150,6 +150,10 @@ pub enum Event {
     Compacted {
         receipt: Box<Receipt>,
     },
+    /// The model gets this text as if the user had said it: the summary, or why a hook does not let the turn end.
+    MessageAdded {
+        text: String,
+    },
     /// What a teammate is doing in its team. The envelope names it.
     TeammateChanged(TeammateStatus),
     /// Memory saved something or forgot it.

@@ -243,6 +243,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = CallOutcome> {
         NotRun::CutOff,
         NotRun::Interrupted,
         NotRun::HookEndedTurn,
+        NotRun::BudgetSpent,
     ]);
     prop_oneof![
         Just(CallOutcome::Succeeded),
@@ -475,6 +476,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let other = prop_oneof![
         Just(Event::Plan(Arc::new(plan()))),
         Just(Event::Compacting { trigger: Trigger::Overflow }),
+        text().prop_map(|text| Event::MessageAdded { text }),
         Just(Event::Compacted { receipt: Box::new(receipt()) }),
         change.prop_map(Event::MemoryChanged),
         Just(Event::TeammateChanged(teammate())),

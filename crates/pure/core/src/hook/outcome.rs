@@ -79,8 +79,16 @@ impl HookOutcome {
     /// Why, of those who went furthest: `the hook X: …; the hook Y: …`.
     pub fn why(&self) -> String {
         let said = |reason: &HookReason| format!("the hook {}: {}", reason.hook, reason.why);
-        let furthest = self.reasons.iter().filter(|reason| reason.stand == self.stand);
-        furthest.map(said).collect::<Vec<_>>().join("; ")
+        self.furthest().map(said).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The same without the names of the hooks, one reason per line.
+    pub fn feedback(&self) -> String {
+        self.furthest().map(|reason| reason.why.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn furthest(&self) -> impl Iterator<Item = &HookReason> {
+        self.reasons.iter().filter(|reason| reason.stand == self.stand)
     }
 
     /// The call's input with the changes; none if there are none.

@@ -96,7 +96,8 @@ fn every_kind_that_matters_is_missed() {
             unmissed.insert(kind(&all[missing].event));
         }
     }
-    assert_eq!(Vec::from_iter(unmissed), ["memory_changed", "prompt_refused", "raw", "unknown"]);
+    let expected = ["memory_changed", "message_added", "prompt_refused", "raw", "unknown"];
+    assert_eq!(Vec::from_iter(unmissed), expected);
 }
 
 #[test]

@@ -181,6 +181,7 @@ impl SessionState {
             }
             // News for a log or a line on the screen; nothing of it lasts.
             Event::PromptRefused { .. }
+            | Event::MessageAdded { .. }
             | Event::MemoryChanged(_)
             | Event::TeammateChanged(_)
             | Event::Raw(_)
@@ -368,6 +369,7 @@ fn ends_backoff(event: &Event) -> bool {
             | Event::Went(_)
             | Event::Compacting { .. }
             | Event::Compacted { .. }
+            | Event::MessageAdded { .. }
             | Event::Finished(_)
             | Event::TurnAbandoned
             | Event::Closed { .. }

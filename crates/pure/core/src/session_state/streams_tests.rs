@@ -326,6 +326,7 @@ pub(super) fn every_kind() -> Vec<Envelope> {
         Event::ControlChanged(control),
         Event::Compacting { trigger: Trigger::Auto },
         Event::Compacted { receipt: Box::new(receipt) },
+        Event::MessageAdded { text: "<summary>so far</summary>".into() },
         iteration_started(2, Some(Continue::NextTurn)),
     ];
     let child = [Event::TurnStarted { turn: 1 }, iteration_started(1, None), asked("c1", "q9")];

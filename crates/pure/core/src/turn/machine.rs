@@ -94,6 +94,8 @@ pub enum ToolsEnd {
     Redirected,
     Cancelled,
     HookStopped,
+    /// The answer spent the rest of the budget: its calls were skipped.
+    BudgetSpent,
     /// A hook left a call to be decided later: it stays open.
     Deferred,
 }
@@ -324,6 +326,7 @@ impl Turn<'_> {
             _ if cancelled => self.done(Terminal::AbortedStreaming),
             ToolsEnd::Cancelled => self.done(Terminal::AbortedTools),
             ToolsEnd::HookStopped => self.done(Terminal::HookStopped),
+            ToolsEnd::BudgetSpent => self.done(Terminal::MaxBudget),
             _ if self.is_last_iteration() => self.done(Terminal::MaxTurns),
             _ if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls => {
                 self.done(Terminal::MaxOutputTokens)

@@ -448,6 +448,7 @@ fn ways_out_before_and_after_the_model() {
         (vec![nothing(SampleEnd::Cancelled)], "aborted_streaming"),
         (tools(ToolsEnd::Cancelled), "aborted_tools"),
         (tools(ToolsEnd::HookStopped), "hook_stopped"),
+        (tools(ToolsEnd::BudgetSpent), "max_budget"),
         (tools(ToolsEnd::Deferred), "tool_deferred"),
     ];
     for (outcomes, expected) in table {

@@ -220,6 +220,7 @@ fn settlements() -> Vec<Outcome> {
         ToolsEnd::Redirected,
         ToolsEnd::Cancelled,
         ToolsEnd::HookStopped,
+        ToolsEnd::BudgetSpent,
         ToolsEnd::Deferred,
     ] {
         let result = Block::ToolResult { id: "open".into(), content: vec![], is_error: false };

@@ -60,6 +60,31 @@ async fn a_budget_that_may_be_exceeded_is_compared_with_what_was_spent() {
     assert!(finished(&events).cost.unwrap() > 0.000_1);
 }
 
+/// What such an answer asks for is not done: neither what could start while it was written nor what had to wait for its
+/// end. Each call has a result, so that a later turn can continue with the conversation.
+#[tokio::test(start_paused = true)]
+async fn calls_of_an_answer_that_exceeds_the_budget_do_not_run() {
+    let dear = Usage { input: 1_000, output: 3_000, ..Usage::default() };
+    let answer = Script::new().usage(dear).call("r1", "Read").call("w1", "Write").end_calls();
+    let cheap = Usage { input: 10, output: 1, ..Usage::default() };
+    let first = Script::new().usage(cheap).call("r0", "Read").end_calls();
+    let rig = TestAgent::new()
+        .tools([FakeTool::reading("Read"), FakeTool::writing("Write")])
+        .budget(0.01)
+        .settings(|settings| settings.budget_may_be_exceeded = true)
+        .answers([first, answer, says("never")])
+        .build();
+    let events = rig.turn("go").await;
+    assert_eq!(finished(&events).terminal, Terminal::MaxBudget);
+    assert_eq!((finished(&events).calls_run, rig.model.requests().len()), (1, 2));
+    let conversation = rig.conversation();
+    assert!(conversation.contains("r0 ok"), "{conversation}");
+    for call in ["r1", "w1"] {
+        let not_run = format!("{call} error \"Not run: the budget");
+        assert!(conversation.contains(&not_run), "{conversation}");
+    }
+}
+
 /// Even if every answer is as long as it may be, the sum stays below the limit.
 #[tokio::test(start_paused = true)]
 async fn the_limit_holds_when_every_answer_is_as_long_as_allowed() {

@@ -418,6 +418,10 @@ async def compacting_is_told(world):
     [boundary] = system(messages, "compact_boundary")
     assert boundary["compact_metadata"]["trigger"] == "manual"
     assert boundary["compact_metadata"]["pre_tokens"] > 10000
+    [summary] = [m for m in messages if isinstance(m, UserMessage)]
+    assert "They talked." in summary.content and messages.index(summary) > 0
+    assert messages[messages.index(summary) - 1].subtype == "compact_boundary"
+    assert result(messages).num_turns == 0
 
 
 @case
@@ -471,3 +475,7 @@ async def what_the_server_reports_decides_about_compacting(world):
     metadata = boundary["compact_metadata"]
     assert metadata["trigger"] == "auto" and metadata["pre_tokens"] > 167000 > metadata["post_tokens"]
     assert triggers == ["auto"] and texts(messages) == ["done"]
+    [summary] = [m for m in messages if isinstance(m, UserMessage) and isinstance(m.content, str)]
+    assert "They echoed." in summary.content
+    # Two results, and the summary.
+    assert result(messages).num_turns == 4

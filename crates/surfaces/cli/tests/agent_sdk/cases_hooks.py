@@ -3,7 +3,14 @@
 import asyncio
 import json
 
-from claude_agent_sdk import ClaudeSDKClient, HookMatcher, ResultMessage, query
+from cases_sessions import reading
+from claude_agent_sdk import (
+    ClaudeSDKClient,
+    HookMatcher,
+    ResultMessage,
+    get_session_messages,
+    query,
+)
 from rig import *
 
 
@@ -192,6 +199,21 @@ async def a_stop_is_blocked_once(world):
     assert texts(messages) == ["done?", "done!"] and len(seen) == 2
     assert seen[0][0]["last_assistant_message"] == "done?"
     assert result(messages).num_turns == 2
+
+
+@case
+async def what_a_stop_hook_wants_is_a_message_of_the_user(world):
+    world.model(say("done?"), say("done!"))
+    answer = lambda i: {} if i["stop_hook_active"] else {"decision": "block", "reason": "one more thing"}
+    hooks, _ = hooked("Stop", answer)
+    messages = await ask(world, hooks=hooks)
+    kinds = [type(m).__name__ for m in messages if isinstance(m, (AssistantMessage, UserMessage))]
+    assert kinds == ["AssistantMessage", "UserMessage", "AssistantMessage"], kinds
+    [told] = [m for m in messages if isinstance(m, UserMessage)]
+    assert told.content == "Stop hook feedback:\none more thing", told
+    session = result(messages).session_id
+    recorded = reading(world, get_session_messages, session)
+    assert [m.type for m in recorded] == ["user", "assistant", "assistant"], recorded
 
 
 @case

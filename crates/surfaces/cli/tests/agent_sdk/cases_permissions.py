@@ -55,15 +55,17 @@ async def a_deny_is_told_to_the_model(world):
 
 @case
 async def a_deny_can_end_the_turn(world):
-    world.model(call("Bash", command="touch made"), say("never"))
-    messages = []
-    seen = []
+    world.model(
+        call("Bash", command="touch made"),
+        say("I read it.", expect={"contains": ["stop it", "go on"]}),
+    )
 
     async def callback(*_):
         return PermissionResultDeny(message="stop it", interrupt=True)
 
     async with ClaudeSDKClient(world.options(can_use_tool=callback)) as client:
         messages = await turn(client, "go")
+        assert texts(await turn(client, "go on")) == ["I read it."]
     found = result(messages)
     assert found.subtype == "error_during_execution" and texts(messages) == []
     [block] = tool_results(messages)

@@ -231,6 +231,7 @@ async def partial_messages_come_before_their_block(world):
         m.event["type"] if isinstance(m, StreamEvent) else type(m).__name__ for m in messages
     ]
     assert kinds.index("AssistantMessage") > kinds.index("content_block_delta")
+    assert kinds.index("AssistantMessage") == kinds.index("content_block_stop") - 1, kinds
     assert [s["status"] for s in system(messages, "status")] == ["requesting"]
 
 
@@ -371,6 +372,32 @@ async def a_budget_is_compared_with_what_was_spent(world):
     assert found.subtype == "error_max_budget_usd" and found.total_cost_usd > 0.0001
     assert found.num_turns >= 1 and texts(messages) == []
     assert len(world.requests()) == 1
+
+
+@case
+async def calls_of_an_answer_over_the_budget_do_not_run(world):
+    big = {"usage": {"input_tokens": 200000, "output_tokens": 5000}}
+    world.model(
+        call("Bash", command="touch first"),
+        call("Bash", command="touch second") | big,
+        say("again", expect={"contains": ["the budget of this session is spent"]}),
+    )
+    options = world.options(max_budget_usd=0.5, model="claude-sonnet-4-5", allowed_tools=["Bash"])
+    messages = []
+    try:
+        async for m in query(prompt="go", options=options):
+            messages.append(m)
+    except ResultError:
+        pass
+    found = result(messages)
+    assert found.subtype == "error_max_budget_usd" and found.terminal_reason is None
+    assert found.total_cost_usd > 0.5 and found.num_turns == 2, found
+    assert (world.cwd / "first").exists() and not (world.cwd / "second").exists()
+    assert len(tool_results(messages)) == 1
+    # The call has a result for the model, so that the conversation can continue.
+    session = found.session_id
+    messages = await ask(world, "more", resume=session, model="claude-sonnet-4-5")
+    assert texts(messages) == ["again"]
 
 
 @case

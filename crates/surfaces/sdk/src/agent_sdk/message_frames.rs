@@ -80,6 +80,13 @@ impl SdkFrames {
         }))
     }
 
+    /// What Ostler says in the name of the user.
+    pub(super) fn synthetic(&self, text: &str, at: Timestamp) -> Value {
+        let mut frame = self.user(&text.into(), None, at);
+        frame["isSynthetic"] = true.into();
+        frame
+    }
+
     pub(super) fn tool_result(
         &self,
         outcome: CallOutcome,

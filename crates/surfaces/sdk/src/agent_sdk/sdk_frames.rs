@@ -8,15 +8,19 @@ use crate::agent_answers::AgentAnswers;
 use crate::frames;
 use crate::stream_json::Answering;
 use ostler::{
-    AgentPath, Block, CallId, Continue, Envelope, Event, IdSource, InboundSource, Level, Notice,
-    QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp, ToolKind, words,
+    AgentPath, Block, CallId, CallOutcome, Continue, Envelope, Event, IdSource, InboundSource,
+    Level, NotRun, Notice, QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp,
+    ToolKind, words,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Notices that wait for a turn.
 const MOST_EARLY: usize = 100;
+
+const BUDGET_SPENT: CallOutcome = CallOutcome::NotRun { why: NotRun::BudgetSpent };
 
 #[derive(Clone, Default)]
 pub struct FrameOptions {
@@ -50,6 +54,8 @@ pub struct SdkFrames {
     inputs: HashMap<CallId, Value>,
     /// Calls that the program denied while it ended the turn, and what it said.
     stopped: HashMap<CallId, String>,
+    /// The end of a block, which its frame comes before.
+    block_end: Option<Value>,
     /// What agents wrote and the program did not want to hear, for their transcripts.
     unsaid: Vec<Value>,
 }
@@ -71,6 +77,7 @@ impl SdkFrames {
             early: Vec::new(),
             inputs: HashMap::new(),
             stopped: HashMap::new(),
+            block_end: None,
             unsaid: Vec::new(),
         }
     }
@@ -124,7 +131,16 @@ impl SdkFrames {
             self.inputs.insert(id.clone(), input.clone());
         }
         match envelope.agent.is_root() {
-            true => self.root(envelope, live),
+            true => {
+                let mut end = self.block_end.take();
+                let mut all = match &envelope.event {
+                    Event::BlockFinished { .. } => Vec::new(),
+                    _ => end.take().into_iter().collect(),
+                };
+                all.extend(self.root(envelope, live));
+                all.extend(end);
+                all
+            }
             false => self.below(envelope, live),
         }
     }
@@ -207,24 +223,7 @@ impl SdkFrames {
                 let frame = self.tasks.agent_started(id, input, at);
                 self.systems([frame])
             }
-            Event::CallFinished { id, outcome, result, detail, decision, name, .. } => {
-                self.turn.messages += 1;
-                let denied = self.stopped.remove(id).filter(|_| !outcome.is_denied());
-                let said = denied.map(|why| self.denied_result(id, name, why));
-                let result = said.as_ref().unwrap_or(result);
-                let call = (live.tool(name).kind, &self.inputs.remove(id).unwrap_or_default());
-                let detail = detail.as_ref();
-                let mut all = vec![self.tool_result(*outcome, result, detail, call, envelope)];
-                all.extend(self.denied(id, name, *outcome, decision.as_deref()));
-                let jobs = live.jobs();
-                let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
-                let frames = self.tasks.call_finished(id, *outcome, job, at);
-                self.turn.open_calls.retain(|(open, ..)| open != id);
-                let changes = job.is_some();
-                all.extend(self.systems(frames));
-                all.extend(changes.then(|| self.background()));
-                all
-            }
+            Event::CallFinished { .. } => self.call_finished(envelope, live),
             Event::Queued(item) => self.queued(item, live, at),
             Event::Delivered { ids } => {
                 let is_report = ids.iter().any(|id| self.reports.remove(id.as_str()));
@@ -235,10 +234,12 @@ impl SdkFrames {
                 vec![self.system("status", json!({ "status": "compacting" }))]
             }
             Event::Compacted { receipt } => self.compacted(receipt),
+            Event::MessageAdded { text } => {
+                self.turn.messages += 1;
+                vec![self.synthetic(text, envelope.at)]
+            }
             Event::ControlChanged(control) => self.mode_told(control.mode.name()),
-            Event::Raw(raw) if self.options.partial => vec![self.named(
-                json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null }),
-            )],
+            Event::Raw(raw) if self.options.partial => self.partial(raw),
             Event::Notice { level, notice } => {
                 let frames = self.notice(*level, notice);
                 // A turn begins with its own frame.
@@ -253,6 +254,46 @@ impl SdkFrames {
             Event::Finished(finished) => self.finished(finished, envelope.at, live),
             _ => Vec::new(),
         }
+    }
+
+    fn call_finished(&mut self, envelope: &Envelope, live: &dyn LiveSession) -> Vec<Value> {
+        let Event::CallFinished { id, outcome, result, detail, decision, name, .. } =
+            &envelope.event
+        else {
+            return Vec::new();
+        };
+        let input = self.inputs.remove(id).unwrap_or_default();
+        // Claude Code ends the turn before such a call has a result.
+        if *outcome == BUDGET_SPENT {
+            self.turn.open_calls.retain(|(open, ..)| open != id);
+            return Vec::new();
+        }
+        self.turn.messages += 1;
+        let denied = self.stopped.remove(id).filter(|_| !outcome.is_denied());
+        let said = denied.map(|why| self.denied_result(id, name, why));
+        let result = said.as_ref().unwrap_or(result);
+        let call = (live.tool(name).kind, &input);
+        let mut all = vec![self.tool_result(*outcome, result, detail.as_ref(), call, envelope)];
+        all.extend(self.denied(id, name, *outcome, decision.as_deref()));
+        let jobs = live.jobs();
+        let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
+        let frames = self.tasks.call_finished(id, *outcome, job, envelope.at.0);
+        self.turn.open_calls.retain(|(open, ..)| open != id);
+        let changes = job.is_some();
+        all.extend(self.systems(frames));
+        all.extend(changes.then(|| self.background()));
+        all
+    }
+
+    /// A piece of an answer. The end of a block waits for the frame of the block.
+    fn partial(&mut self, raw: &RawValue) -> Vec<Value> {
+        let event = json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null });
+        let frame = self.named(event);
+        if frame["event"]["type"] == "content_block_stop" {
+            self.block_end = Some(frame);
+            return Vec::new();
+        }
+        vec![frame]
     }
 
     /// Other things of the session change with the same event.
@@ -331,7 +372,7 @@ impl SdkFrames {
 
     fn went(&mut self, why: Continue, live: &dyn LiveSession) -> Vec<Value> {
         match why {
-            Continue::StopHookBlocking | Continue::EmptyRetry { .. } => self.turn.messages += 1,
+            Continue::EmptyRetry { .. } => self.turn.messages += 1,
             Continue::ModelFallback => {
                 let facts = live.facts();
                 if let [(primary, _), (fallback, _), ..] = facts.models.as_slice() {

@@ -173,6 +173,10 @@ impl Transcript {
                 more.push((name, frame[field].clone()));
             }
         }
+        // Readers do not show it as something that a person said.
+        if frame["isSynthetic"] == true {
+            more.push(("isMeta", true.into()));
+        }
         if !frame["error"].is_null() {
             more.push(("error", frame["error"].clone()));
             more.push(("isApiErrorMessage", true.into()));

@@ -37,6 +37,8 @@ pub struct Conversation<'a> {
     pub(super) sent: VecDeque<Sent>,
     /// What is to be said with the next message.
     aside: Vec<ostler::Block>,
+    /// What the model could not read of denials that ended a turn; it is told with the next message.
+    denials: Vec<String>,
     is_input_open: bool,
     pub(super) is_running: bool,
     state: &'static str,
@@ -77,6 +79,7 @@ impl<'a> Conversation<'a> {
             prompts: PermissionPrompts::default(),
             sent: VecDeque::new(),
             aside: Vec::new(),
+            denials: Vec::new(),
             is_input_open: true,
             is_running: false,
             state: "idle",
@@ -98,7 +101,7 @@ impl<'a> Conversation<'a> {
                 Step::Line(None) => self.input_ended(),
                 Step::Answered(answered) => {
                     if let (Some(answered), Some(open)) = (answered, &mut self.open) {
-                        settle(*answered, open)?;
+                        self.denials.extend(settle(*answered, open)?);
                     }
                 }
                 Step::Envelope(Some(envelope)) => self.envelope(&envelope)?,
@@ -227,6 +230,10 @@ impl<'a> Conversation<'a> {
         let command = command.map(str::to_owned);
         let mut message = user.message;
         message.blocks_mut().splice(0..0, self.aside.drain(..));
+        if command.is_none() {
+            let note = |text| ostler::Block::Text { text, meta: true };
+            message.blocks_mut().splice(0..0, self.denials.drain(..).map(note));
+        }
         let input = match command {
             Some(text) => Input::Prompt(Prompt::typed(text)),
             None if self.is_running => Input::Join(message),

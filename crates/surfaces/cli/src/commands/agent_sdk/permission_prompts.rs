@@ -121,8 +121,9 @@ fn request(question: &Question, open: &OpenSession) -> Value {
     can_use_tool(question, &question.tool, description, suggested, asking.as_deref())
 }
 
-/// Does what the program answered. The rules it adds are in force before the call runs.
-pub fn settle(answered: Answered, open: &mut OpenSession) -> Result<()> {
+/// Does what the program answered. The rules it adds are in force before the call runs. Some: the model reads this with
+/// the next message, because the turn ends before it can read the result of the call.
+pub fn settle(answered: Answered, open: &mut OpenSession) -> Result<Option<String>> {
     let Answered { question, answer } = answered;
     let read = match answer {
         Ok(answer) => PermissionAnswer::read(&answer, &question.input),
@@ -138,16 +139,21 @@ pub fn settle(answered: Answered, open: &mut OpenSession) -> Result<()> {
             break;
         }
     }
-    if let (Reply::No(why), true) = (&reply, interrupt) {
-        open.frames.stopped(&question.call, why);
-    }
+    let told = match (&reply, interrupt) {
+        (Reply::No(why), true) => {
+            open.frames.stopped(&question.call, why);
+            let (id, tool) = (question.call.as_str(), &question.tool);
+            Some(format!("The call {id} ({tool}) was denied, and the turn was interrupted: {why}"))
+        }
+        _ => None,
+    };
     let answer = Input::Answer { question: question.id, reply, by: NAME.into() };
     // It may have been withdrawn meanwhile.
     let _ = open.session.send(answer);
     if interrupt {
         open.session.send(Input::Interrupt { cancel_queued: false })?;
     }
-    Ok(())
+    Ok(told)
 }
 
 fn apply(update: PermissionUpdate, open: &OpenSession) -> Result<(), String> {
