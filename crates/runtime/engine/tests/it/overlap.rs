@@ -232,19 +232,20 @@ async fn results_stand_in_call_order_although_they_come_in_another() {
 /// Calls are answered whatever their number, and never more of them run at once than allowed.
 #[tokio::test(start_paused = true)]
 async fn five_hundred_calls_are_bounded_and_paired() {
-    five_hundred_calls(FakeTool::reading("Tool")).await;
-    five_hundred_calls(FakeTool::writing("Tool")).await;
+    assert_eq!(five_hundred_calls(FakeTool::reading("Tool")).await, 7);
+    assert_eq!(five_hundred_calls(FakeTool::writing("Tool")).await, 7);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_hundred_calls_are_bounded_and_paired_on_many_threads() {
-    five_hundred_calls(FakeTool::reading("Tool")).await;
-    five_hundred_calls(FakeTool::unknown("Tool")).await;
+    // How many really overlap is up to the threads.
+    let most = five_hundred_calls(FakeTool::reading("Tool")).await;
+    assert!((1..=7).contains(&most), "{most}");
+    assert_eq!(five_hundred_calls(FakeTool::unknown("Tool")).await, 1);
 }
 
-async fn five_hundred_calls(tool: FakeTool) {
-    let exclusive = ostler_core::ports::Tool::access(&tool, &serde_json::json!({}))
-        .is_ok_and(|access| !access.known);
+/// How many ran at the same time at most.
+async fn five_hundred_calls(tool: FakeTool) -> usize {
     let script = (0..500).fold(Script::new(), |script, n| {
         script.call_on(&format!("c{n}"), "Tool", &format!("/ws/{n}"))
     });
@@ -257,7 +258,7 @@ async fn five_hundred_calls(tool: FakeTool) {
     assert_eq!(lines(&events, &["finished"]).len(), 500);
     let expected: Vec<_> = (0..500).map(|n| format!("c{n}")).collect();
     assert_eq!(result_ids(&rig), expected);
-    assert_eq!(most_at_once(&rig), if exclusive { 1 } else { 7 });
+    most_at_once(&rig)
 }
 
 #[tokio::test(start_paused = true)]
