@@ -177,6 +177,18 @@ impl Talk {
         self.finish().code
     }
 
+    /// Waits for all of these, in any order, behind everything waited for before.
+    pub fn expect_all(&mut self, needles: &[&str]) {
+        let begin = self.at;
+        let mut end = begin;
+        for needle in needles {
+            self.at = begin;
+            self.expect(needle);
+            end = end.max(self.at);
+        }
+        self.at = end;
+    }
+
     /// Waits for this text behind everything waited for before, and gives back all up to its end.
     pub fn expect(&mut self, needle: &str) -> String {
         let deadline = Instant::now() + PATIENCE;

@@ -128,7 +128,8 @@ fn what_happens_to_a_teammate_is_shown_while_no_turn_runs() {
     talk.send_line("/team stop writer");
     talk.expect("writer may finish its turn within 60 s, and then ends");
     world.server.gate("writing").open();
-    talk.expect("writer: stopped");
+    // Its report starts a turn, and `/quit` would wait for that.
+    talk.expect_all(&["writer: stopped", "All done."]);
     quit(&mut talk);
 }
 
