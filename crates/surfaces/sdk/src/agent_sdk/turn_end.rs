@@ -19,7 +19,7 @@ impl SdkFrames {
         vec![init, self.local_result(text, at, live)]
     }
 
-    /// The conversation begins anew; the sums stay, and so does the session.
+    /// The conversation starts over; the totals and the session stay.
     pub fn reset(&self) -> Value {
         let new = self.ids.uuid();
         self.named(json!({ "type": "conversation_reset", "new_conversation_id": new }))
