@@ -6,7 +6,7 @@ usage: pdf.py info FILE
        pdf.py pages IN PAGES OUT         some pages as a new file
        pdf.py merge OUT IN IN...         several files as one
 
-Encrypted files are refused. Text comes in the order of the file; scanned pages hold none.
+Encrypted files are refused. Text comes in file order; scanned pages contain none.
 """
 import re
 import sys
@@ -40,7 +40,7 @@ class Stream:
 
 
 class Reader:
-    """Objects out of bytes, from a position on."""
+    """Parses objects from bytes, starting at a position."""
 
     def __init__(self, data, at=0):
         self.data, self.at = data, at
@@ -104,7 +104,7 @@ class Reader:
         return {"true": True, "false": False, "null": None}.get(word, Word(word))
 
     def refer(self, items):
-        """`12 0 R` is one thing."""
+        """Combines `12 0 R` into one reference."""
         if len(items) > 2 and items[-1] == "R" and isinstance(items[-1], Word) and isinstance(items[-3], int):
             number = items[-3]
             del items[-3:]
@@ -151,7 +151,7 @@ class File:
         if b"%PDF-" not in self.data[:1024]:
             raise Failure(f"{path} is not a PDF file")
         self.objects, self.trailer, self.path = {}, {}, path
-        # By what stands in the file, not by its table: also a damaged file can be read.
+        # Scans the file instead of using its xref table, so that damaged files can be read, too.
         for found in re.finditer(rb"(?<![0-9])(\d{1,10})[ \t\r\n]+\d{1,5}[ \t\r\n]+obj\b", self.data):
             self.objects[int(found.group(1))] = found.end()
         for found in re.finditer(rb"\btrailer\b", self.data):
@@ -183,7 +183,7 @@ class File:
         try:
             pairs = [(head.value(), head.value()) for _ in range(self.get(stream.info.get("N")))]
             for number, at in pairs:
-                # What stands outside is newer.
+                # Objects outside the object stream are newer.
                 if number not in self.objects:
                     self.objects[number] = (Reader(data, first + at).value(),)
         except (EOFError, TypeError):
@@ -271,7 +271,7 @@ def inflated(data):
     try:
         return unpack.decompress(data, MOST_STREAM)
     except zlib.error:
-        # A damaged end: what comes before it counts.
+        # The end is damaged; keep what can be decompressed before it.
         unpack, out = zlib.decompressobj(), bytearray()
         try:
             for at in range(0, len(data), 64):
@@ -430,7 +430,7 @@ def chosen(spec, count):
 
 
 class Writer:
-    """A new file out of pages of others. Streams are copied as they are."""
+    """Writes a new file from pages of other files. Streams are copied as they are."""
 
     def __init__(self):
         self.bodies, self.kids = [None, None], []  # the catalog and the tree of pages come first
@@ -449,7 +449,7 @@ class Writer:
             self.known[number] = len(self.bodies) + 1
             self.bodies.append(b"null")
             value = self.file.get(Ref(number))
-            # A way back to the old tree of pages would take all of it along.
+            # A reference back to the old page tree would copy the whole tree.
             if not (isinstance(value, dict) and value.get("Type") in ("Page", "Pages", "Catalog")):
                 self.bodies[self.known[number] - 1] = self.text(value)
         return b"%d 0 R" % self.known[number]

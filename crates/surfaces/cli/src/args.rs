@@ -247,7 +247,7 @@ pub enum Command {
         after_help = "Example: ostler worker --count 4 --permission-mode acceptEdits --check 'cargo test'"
     )]
     Worker(Box<worker::WorkerArgs>),
-    /// Send mail to agents, and look at their mailboxes without reading them
+    /// Send mail to agents, and show their mailboxes without marking anything as read
     #[command(after_help = "Example: ostler mail send --to writer \"Please use the new names.\"")]
     Mail(mail::MailArgs),
     /// Show a board's workers, waiting tasks and mail, throughput, and the state of its server

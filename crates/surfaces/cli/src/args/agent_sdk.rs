@@ -29,7 +29,7 @@ pub struct AgentSdkArgs {
     /// Choose what standard input contains
     #[arg(long, value_enum, default_value_t = InputFormat::Text, value_name = "FORMAT", help_heading = SDK)]
     pub input_format: InputFormat,
-    /// Repeat each message of the program when its turn begins
+    /// Echo each message from the program back to it when its turn begins
     #[arg(long, help_heading = SDK)]
     pub replay_user_messages: bool,
     /// Report when command hooks start and end
@@ -47,13 +47,13 @@ pub struct AgentSdkArgs {
     /// Write no transcript for the SDKs
     #[arg(long, help_heading = SDK)]
     pub no_session_persistence: bool,
-    /// Continue after the turn of this message
+    /// Continue after the turn that contains this message
     #[arg(long, value_name = "UUID", help_heading = SDK)]
     pub resume_session_at: Option<String>,
-    /// Continue before the turn of this message
+    /// Continue from before the turn that contains this message
     #[arg(long, value_name = "UUID", help_heading = SDK)]
     pub resume_drops_turn: Option<String>,
-    /// Define agents: a JSON object with a name and a description, prompt, … for each
+    /// Define agents: a JSON object that maps each name to a description, prompt, …
     #[arg(long, value_name = "JSON", help_heading = SDK)]
     pub agents: Option<String>,
     /// Replace the system prompt with the content of a file
@@ -80,7 +80,7 @@ pub struct AgentSdkArgs {
     /// Tell the model how many tokens it has for the whole task
     #[arg(long, value_name = "TOKENS", help_heading = SDK)]
     pub task_budget: Option<u64>,
-    /// Start without asking for permissions
+    /// Start in the mode bypassPermissions
     #[arg(long, conflicts_with = "permission_mode", help_heading = SDK)]
     pub dangerously_skip_permissions: bool,
     /// Let the program switch to bypassPermissions later

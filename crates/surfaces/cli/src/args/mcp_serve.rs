@@ -55,7 +55,7 @@ pub struct ServeArgs {
     /// Deny calls: tool names or rules, e.g. "Write,Read(./secret/**)"
     #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES", help_heading = PERMISSIONS)]
     pub disallowed_tools: Vec<String>,
-    /// Offer only these tools, to clients and to agents, e.g. "Read,Edit,Bash" [default: tools that read; agents: all]
+    /// Offer only these tools, to clients and to agents, e.g. "Read,Edit,Bash" [default: read-only tools; agents: all]
     #[arg(long, value_name = "TOOLS", help_heading = PERMISSIONS)]
     pub tools: Vec<String>,
     /// Add a working directory (repeatable)

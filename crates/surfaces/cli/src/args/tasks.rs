@@ -62,7 +62,7 @@ pub enum TasksCommand {
     /// Cancel a task; tasks that depend on it stay blocked
     #[command(after_help = "Example: ostler tasks cancel 3f2a --reason \"no longer needed\"")]
     Cancel(CancelArgs),
-    /// Draw which task waits for which
+    /// Draw the dependencies between tasks
     #[command(after_help = "Example: ostler tasks graph --format svg > tasks.svg")]
     Graph(GraphArgs),
 }
@@ -74,7 +74,7 @@ pub struct AddArgs {
     /// Describe the task in detail
     #[arg(long, default_value = "", hide_default_value = true, value_name = "TEXT")]
     pub description: String,
-    /// Hand it out before or after others
+    /// Set its priority: tasks with a higher priority are handed out first
     #[arg(long, value_enum, default_value_t = PriorityName::Medium, value_name = "PRIORITY")]
     pub priority: PriorityName,
     /// Wait until this task is done: an id or unique prefix (repeatable)
@@ -172,9 +172,9 @@ pub struct GraphArgs {
 pub enum GraphFormat {
     /// Indented lines
     Text,
-    /// The language of Graphviz
+    /// Graphviz DOT
     Dot,
-    /// A picture
+    /// An SVG image
     Svg,
 }
 

@@ -18,7 +18,7 @@ pub struct WorkerArgs {
     /// worktrees.check in settings]
     #[arg(long, value_name = "COMMAND", help_heading = WORK)]
     pub check: Option<String>,
-    /// Fetch the base of each task from this git remote, and push the task's branch to it, never with force [default:
+    /// Fetch the base of each task from this git remote, and push the task's branch to it, never with --force [default:
     /// push nothing]
     #[arg(long, value_name = "REMOTE", help_heading = WORK)]
     pub push: Option<String>,

@@ -71,10 +71,10 @@ pub struct MergeArgs {
     /// Leave uncommitted changes out
     #[arg(long)]
     pub committed_only: bool,
-    /// Return work of tasks that cannot be merged to this board [default: OSTLER_BOARD, or the project's board]
+    /// If the work on a task cannot be merged, return it to this board [default: OSTLER_BOARD, or the project's board]
     #[arg(long, value_name = "PATH|URL")]
     pub board: Option<String>,
-    /// Report overlaps and conflicts between these worktrees, and merge nothing; with --all, also of those in use
+    /// Report overlaps and conflicts between these worktrees, and merge nothing; with --all, including those in use
     #[arg(long, conflicts_with_all = ["check", "commit", "committed_only"])]
     pub dry_run: bool,
 }

@@ -34,7 +34,7 @@ const HELP: &str = "\
 /team             list the teammates and what they are doing
 /team stop NAME   shut a teammate down; it may finish its turn
 /team plan NAME, /team approve NAME SHA256
-                  show the plan of a teammate, or approve this very plan
+                  show the plan of a teammate, or approve exactly this plan
 /tasks [STATUS]   list the tasks of the project's board
 /mail [NAME]      list mail that is not settled
 /background       move the running command or agent to the background (while the
