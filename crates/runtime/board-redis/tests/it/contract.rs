@@ -3,7 +3,7 @@
 use crate::place::Place;
 use crate::planted_faults::fails;
 use crate::redis_place::{on, redis};
-use crate::redis_server::shared;
+use crate::redis_server::{RedisServer, shared};
 use ostler_board_redis::Scripts;
 
 macro_rules! on_redis {
@@ -141,13 +141,25 @@ fn a_script_that_breaks_a_rule_fails_the_suite() {
         let failed = fails(move || case(&on(server, scripts)));
         assert!(failed, "{name} did not notice {replacement:?} instead of {passage}");
     }
-    println!("{} cases on Redis, {} planted faults found", CASES.len(), PLANTED.len());
+    let product = product(&server);
+    println!("{} cases on {product}, {} planted faults found", CASES.len(), PLANTED.len());
+}
+
+/// With its version, as the server itself says it.
+fn product(server: &RedisServer) -> String {
+    let info: String = redis::cmd("INFO").arg("server").query(&mut server.connection()).unwrap();
+    let field =
+        |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    match field("valkey_version:") {
+        Some(version) => format!("Valkey {version}"),
+        None => format!("Redis {}", field("redis_version:").unwrap()),
+    }
 }
 
 /// Whatever a case leaves behind, the keys of its board are the only ones, and they are in one slot.
 #[test]
 fn all_keys_of_a_board_are_in_one_slot() {
-    let Some(server) = crate::redis_server::RedisServer::start(&[]) else { return };
+    let Some(server) = RedisServer::start(&[]) else { return };
     let server = std::sync::Arc::new(server);
     for (_, case) in CASES {
         case(&on(server.clone(), Scripts::default()));

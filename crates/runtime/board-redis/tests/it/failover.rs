@@ -56,6 +56,12 @@ fn a_promoted_replica_has_no_half_made_claim() {
     // The replica has everything so far.
     let replicas: u64 = cmd("WAIT").arg(1).arg(0).query(&mut first.connection()).unwrap();
     assert_eq!(replicas, 1);
+    // Valkey counts a replica that is still reading its first copy.
+    let mut connection = second.connection();
+    let is_whole = |info: String| info.contains("master_link_status:up");
+    while !is_whole(cmd("INFO").arg("replication").query(&mut connection).unwrap()) {
+        std::thread::yield_now();
+    }
     let (told, progress) = mpsc::channel();
     std::thread::scope(|scope| {
         for n in 0..4 {

@@ -41,3 +41,4 @@ mod overview;
 mod redis_place;
 mod redis_server;
 mod refusals;
+mod valkey;

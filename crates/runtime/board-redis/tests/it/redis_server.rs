@@ -16,11 +16,18 @@ pub struct RedisServer {
     options: Vec<String>,
 }
 
+/// Names the server's program. It may be one that speaks the same language, such as Valkey.
+pub const PROGRAM: &str = "OSTLER_TEST_REDIS_SERVER";
+
+fn program() -> std::ffi::OsString {
+    std::env::var_os(PROGRAM).unwrap_or_else(|| "redis-server".into())
+}
+
 /// If not, a line says so, which `scripts/test` shows at the end.
 pub fn is_installed() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| {
-        let found = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
+        let found = Command::new(program()).arg("--version").stdout(Stdio::null()).status();
         let is_there = found.is_ok_and(|status| status.success());
         if !is_there {
             eprintln!("SKIPPED: boards in Redis (no redis-server)");
@@ -76,7 +83,7 @@ impl Drop for RedisServer {
 
 /// None if the port was taken.
 fn launch(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Option<Child> {
-    let mut command = Command::new("redis-server");
+    let mut command = Command::new(program());
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     command.args(["--dir", folder.path().to_str().unwrap(), "--daemonize", "no"]);
     command.args(options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
