@@ -33,6 +33,7 @@ mod interrupt;
 mod leftovers;
 mod loop_behaviour;
 mod mail;
+mod mcp_conformance;
 mod mcp_login;
 mod mcp_serve;
 mod mcp_servers;
