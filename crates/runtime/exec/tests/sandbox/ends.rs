@@ -164,6 +164,15 @@ impl Client {
             rustix::process::kill_process(pid(self.process.id() as i32), signal).unwrap();
             rustix::process::kill_process(pid(self.supervisor), signal).unwrap();
         }
+        // A signal is sent before it has its effect.
+        let lives = |number: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            !matches!(state, None | Some('Z' | 'X'))
+        };
+        while [self.process.id() as i32, self.supervisor].into_iter().any(lives) {
+            std::thread::yield_now();
+        }
     }
 }
 
