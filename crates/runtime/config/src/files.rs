@@ -70,7 +70,11 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
     })
 }
 
+/// Most files are not there, and to see that takes one look instead of one for each directory above.
 fn resolve(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
+    if fs::symlink_metadata(path).is_err_and(|error| is_absent(error.kind())) {
+        return Ok(None);
+    }
     match fs::canonicalize(path) {
         Ok(real) => Ok(Some(real)),
         Err(error) if is_absent(error.kind()) => Ok(None),

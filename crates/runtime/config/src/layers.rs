@@ -133,8 +133,7 @@ impl SettingsLayers<'_> {
             own = self.rules(&home.join("permissions.yaml"), home, Tier::User)?;
         }
         if !own {
-            let policy = built_in(self.anchors(home), None)?;
-            self.loaded.policy.add(policy);
+            self.loaded.policy.add(built_in()?);
         }
         if counts {
             for folder in places.claude_home.iter().chain([home]) {

@@ -74,15 +74,15 @@ pub fn parse(
     Ok((policy, warnings.into_inner()))
 }
 
-/// The same for a file that ships: all of it is understood. Without a check the examples are passed over.
+/// The same for a file that ships: all of it is understood.
 pub(crate) fn read(
     text: &str,
     file: &Path,
     anchors: Anchors<'_>,
     tier: Tier,
-    check: Option<&Check<'_>>,
+    check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
-    let named = Some(file);
+    let (named, check) = (Some(file), Some(check));
     YamlReading { file, named, anchors, tier, check, warnings: None }.policy(raw(text, file)?)
 }
 

@@ -239,6 +239,24 @@ fn the_default_file_holds_its_examples_and_all_of_the_seed() {
     }
 }
 
+#[test]
+fn the_rules_that_a_start_uses_are_those_of_the_file() {
+    let in_the_file = default_policy(anchors(), &check).unwrap();
+    let used = crate::built_in_rules::built_in().unwrap();
+    let said = |rules: &[Rule]| -> Vec<String> {
+        let said = |rule: &Rule| {
+            let place = (&rule.tool, rule.text());
+            format!("{place:?} {:?} {:?}", rule.reason, rule.source)
+        };
+        rules.iter().map(said).collect()
+    };
+    let Policy { deny, ask, allow, fallback, no_bypass } = &used;
+    assert_eq!(said(deny), said(&in_the_file.deny));
+    assert_eq!(said(ask), said(&in_the_file.ask));
+    assert_eq!(said(allow), said(&in_the_file.allow));
+    assert_eq!((*fallback, *no_bypass), (in_the_file.fallback, in_the_file.no_bypass));
+}
+
 /// Every set of the corpus is understood, except the one with the broken expression.
 #[test]
 fn the_rule_sets_of_the_corpus_are_understood() {

@@ -101,7 +101,8 @@ impl SettingsPlaces {
 
 /// As far as it is there.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    let real = fs::symlink_metadata(path).and_then(|_| fs::canonicalize(path));
+    real.unwrap_or_else(|_| path.to_owned())
 }
 
 pub(crate) fn hex_sha256(bytes: &[u8]) -> String {

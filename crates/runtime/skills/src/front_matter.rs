@@ -17,7 +17,7 @@ pub(crate) struct SkillParts<'a> {
 }
 
 /// The content of a front matter, by key. Keys have `-` where a file has `_`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct SkillFrontMatter {
     values: BTreeMap<String, (usize, Value)>,
     /// It is no YAML, so only plain lines of it were read.
@@ -69,6 +69,11 @@ pub(crate) fn read(
     }
     problems.push(wrong);
     Ok(SkillFrontMatter { values: plain_lines(text), broken: true })
+}
+
+/// For a file that ships: each of its lines is a key and a short text, which needs no parser for YAML.
+pub(crate) fn shipped(text: &str) -> SkillFrontMatter {
+    SkillFrontMatter { values: plain_lines(text), broken: false }
 }
 
 /// `allowed-tools: *` is written as Claude Code understands it; to YAML a bare star is no value.

@@ -111,8 +111,8 @@ impl SkillSearch {
             return self.left_out(place, "a link leads out of the project; skipped");
         }
         // A link may lead to a directory above it.
-        let is_new = place.canonicalize().is_ok_and(|real| self.seen.insert(real));
-        if !is_new {
+        let real = place.symlink_metadata().and_then(|_| place.canonicalize());
+        if !real.is_ok_and(|real| self.seen.insert(real)) {
             return;
         }
         let skill = place.join(SKILL);

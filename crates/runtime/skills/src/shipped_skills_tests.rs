@@ -1,6 +1,7 @@
 //! What ships is what it should be.
 
 use super::*;
+use crate::front_matter;
 use crate::listing::one_line;
 
 #[test]
@@ -27,6 +28,16 @@ fn shipped_skills_are_faultless_and_short() {
         assert!(skill.body.len() < 4_000 && skill.body.contains("$ARGUMENTS"), "{name}");
         assert!(skill.allowed_tools.is_empty() && !skill.body.contains("!`"), "{name}");
         assert_eq!(skill.folder, Path::new("/home/x/shipped").join(name));
+    }
+}
+
+#[test]
+fn without_a_parser_their_front_matter_reads_the_same() {
+    for (name, text) in SKILLS {
+        let front = front_matter::split(text).unwrap().front.unwrap();
+        let mut wrongs = Vec::new();
+        let parsed = front_matter::read(front, &mut wrongs).unwrap();
+        assert_eq!((front_matter::shipped(front), wrongs), (parsed, Vec::new()), "{name}");
     }
 }
 

@@ -111,6 +111,7 @@ fn read(
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let parts = front_matter::split(&text)?;
     let front = match parts.front {
+        Some(front) if source.origin == SkillOrigin::Shipped => front_matter::shipped(front),
         Some(front) => front_matter::read(front, wrongs)?,
         None => SkillFrontMatter::default(),
     };
