@@ -22,6 +22,7 @@ pub mod worktrees;
 mod flags;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// A coding agent for the terminal: the model decides, Ostler runs the tools and enforces permissions
@@ -40,6 +41,27 @@ pub struct Args {
     pub command: Option<Command>,
     #[command(flatten)]
     pub run: RunArgs,
+}
+
+impl Args {
+    /// # Errors
+    /// What is wrong with the words, or a text that they ask for, such as help.
+    pub fn of(words: &[OsString]) -> Result<Args, clap::Error> {
+        // Behind a flag there is no subcommand. To prepare for all of them takes a start longer than to read its settings.
+        let begins_with_flag =
+            words.get(1).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+        match begins_with_flag.then(|| FlagsOnly::try_parse_from(words)) {
+            Some(Ok(FlagsOnly { run })) => Ok(Args { command: None, run }),
+            _ => Args::try_parse_from(words),
+        }
+    }
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "ostler", version)]
+struct FlagsOnly {
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 const OUTPUT: &str = "Output";
@@ -458,6 +480,41 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    /// The short way reads every line as the whole definition does, and leaves what is wrong to it.
+    #[test]
+    fn a_line_that_begins_with_a_flag_means_the_same_without_subcommands() {
+        for line in [
+            "-p demo",
+            "-p",
+            "--print tasks --model opus",
+            "-- demo",
+            "--model opus demo",
+            "--model opus tasks list",
+            "-p x --allowedTools Read,Grep --output-format stream-json",
+            "--output-format=json -p x",
+            "--continue",
+            "--resume",
+            "--add-dir mcp -p worker",
+            "--help",
+            "-h",
+            "--version",
+            "-V",
+            "--unknown",
+            "-p --output-format odd x",
+            "-",
+            "--mcp-config demo",
+        ] {
+            let words: Vec<OsString> =
+                std::iter::once("ostler").chain(line.split(' ')).map(OsString::from).collect();
+            let said = |read: Result<Args, clap::Error>| match read {
+                Ok(args) => format!("{args:?}"),
+                Err(error) => error.render().to_string(),
+            };
+            let whole = Args::try_parse_from(&words);
+            assert_eq!(said(Args::of(&words)), said(whole), "{line}");
+        }
     }
 
     #[test]

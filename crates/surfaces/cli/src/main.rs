@@ -7,7 +7,6 @@ mod exit;
 mod output;
 mod terminal;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// Our environment holds the credential: commands of the same user must not read it out of /proc.
@@ -23,9 +22,10 @@ fn main() -> ExitCode {
     // Many sessions need many files; where this is refused, there are fewer. Commands get the limit that we were given.
     let _ = ostler::raise_open_file_limit();
     std::panic::set_hook(Box::new(exit::report_panic));
-    let args = match args::Args::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let args = match args::Args::of(&words) {
         Ok(args) => args,
-        Err(error) if error.use_stderr() && args::agent_sdk::is_wanted(std::env::args_os()) => {
+        Err(error) if error.use_stderr() && args::agent_sdk::is_wanted(words.into_iter()) => {
             // Programs that drive us through pipes know one code for everything that went wrong.
             let _ = error.print();
             return ExitCode::FAILURE;
