@@ -38,6 +38,9 @@ pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<
         },
         SessionChoice::Fork(source) => fork(&store, options, source, cwd)?,
     };
+    if matches!(options.log, SessionChoice::New | SessionChoice::Named(_)) {
+        host.syncs().sync_ahead(&loaded.log);
+    }
     let blobs = store.blobs_of(loaded.log.id());
     Ok(Opened { loaded, blobs })
 }

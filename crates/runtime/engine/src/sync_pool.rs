@@ -2,6 +2,7 @@
 
 use ostler_core::ports::{SessionLog, StoreError};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 /// Syncs that run at once. A session has at most one, so this many sessions with a slow disk hold up nobody else.
@@ -23,6 +24,19 @@ impl SyncPool {
     /// With so many threads at most; at least one.
     pub fn with_threads(most: usize) -> Self {
         SyncPool { permits: Arc::new(Semaphore::new(most.max(1))) }
+    }
+
+    /// Lets the disk have the beginning of a new log while the rest of the session is made. Where that cannot be done beside
+    /// it, the first sync does it.
+    pub fn sync_ahead(&self, log: &Arc<dyn SessionLog>) {
+        let (permit, runtime) = (self.permits.clone().try_acquire_owned(), Handle::try_current());
+        if let (Ok(permit), Ok(runtime)) = (permit, runtime) {
+            let log = log.clone();
+            runtime.spawn_blocking(move || {
+                let _permit = permit;
+                log.sync_ahead();
+            });
+        }
     }
 
     /// Everything that was appended to the log survives a loss of power.

@@ -15,7 +15,6 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Ends a partial record that could not be removed. A bare newline would make a record of it
@@ -188,11 +187,17 @@ pub(crate) struct FileLog {
     blobs: Arc<FileBlobs>,
     /// Images of entries that are not yet on disk for certain.
     unsynced: Mutex<Vec<BlobRef>>,
-    /// Directories whose names are not yet on disk, until the first sync.
-    folders: Vec<PathBuf>,
-    folders_synced: AtomicBool,
+    /// Whoever syncs holds it.
+    syncing: Mutex<Syncing>,
     /// Given back last.
     _lock: Lock,
+}
+
+struct Syncing {
+    /// Directories whose names are not yet on disk, until the first sync.
+    folders: Vec<PathBuf>,
+    /// Of a sync ahead. The kernel says it once, so it is kept for whoever relies on a sync.
+    failed: Option<StoreError>,
 }
 
 /// Where in its file a log continues.
@@ -218,10 +223,29 @@ impl FileLog {
         let LogPlace { file, path, next, good, end, unended, folders } = place;
         let mut appender = Appender::new(Arc::clone(&file), next, good, end, unended);
         appender.fault = fault;
-        let folders_synced = AtomicBool::new(folders.is_empty());
         let appender = Mutex::new(appender);
         let unsynced = Mutex::default();
-        FileLog { id, path, file, appender, blobs, unsynced, folders, folders_synced, _lock: lock }
+        let syncing = Mutex::new(Syncing { folders, failed: None });
+        FileLog { id, path, file, appender, blobs, unsynced, syncing, _lock: lock }
+    }
+
+    fn syncing(&self) -> MutexGuard<'_, Syncing> {
+        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sync_with(&self, syncing: &mut Syncing) -> Result<(), StoreError> {
+        let failed = |error: io::Error| io_error("write to disk", &self.path, error);
+        self.sync_blobs()?;
+        self.file.sync_data().map_err(failed)?;
+        for folder in &syncing.folders {
+            files::sync_folder(folder).map_err(|error| io_error("write to disk", folder, error))?;
+        }
+        syncing.folders.clear();
+        if self.file.metadata().map_err(failed)?.nlink() == 0 {
+            let why = "the file was removed while the session was open. Start a new session";
+            return Err(io_error("keep", &self.path, why));
+        }
+        Ok(())
     }
 
     /// Before the log: what an entry names is there when the entry is.
@@ -264,21 +288,16 @@ impl SessionLog for FileLog {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        let failed = |error: io::Error| io_error("write to disk", &self.path, error);
-        self.sync_blobs()?;
-        self.file.sync_data().map_err(failed)?;
-        if !self.folders_synced.load(Ordering::Acquire) {
-            for folder in &self.folders {
-                files::sync_folder(folder)
-                    .map_err(|error| io_error("write to disk", folder, error))?;
-            }
-            self.folders_synced.store(true, Ordering::Release);
+        let mut syncing = self.syncing();
+        match syncing.failed.take() {
+            Some(error) => Err(error),
+            None => self.sync_with(&mut syncing),
         }
-        if self.file.metadata().map_err(failed)?.nlink() == 0 {
-            let why = "the file was removed while the session was open. Start a new session";
-            return Err(io_error("keep", &self.path, why));
-        }
-        Ok(())
+    }
+
+    fn sync_ahead(&self) {
+        let mut syncing = self.syncing();
+        syncing.failed = self.sync_with(&mut syncing).err();
     }
 }
 

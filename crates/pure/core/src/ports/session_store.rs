@@ -42,6 +42,8 @@ pub trait SessionLog: Send + Sync {
     fn append(&self, entry: &Entry) -> Result<(), StoreError>;
     /// Everything appended so far survives a loss of power. Blocks for the disk.
     fn sync(&self) -> Result<(), StoreError>;
+    /// The same while nobody waits for it yet, so that the next sync has less to do. What fails is said by the next sync.
+    fn sync_ahead(&self) {}
     /// Shows every entry written so far, oldest first, also what a boundary stands for, until `see` says that it has
     /// seen enough. What cannot be read is passed over. A log that keeps nothing shows nothing.
     fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {

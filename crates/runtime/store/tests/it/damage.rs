@@ -322,6 +322,21 @@ fn c26_a_log_that_was_removed_is_missed_at_the_next_sync() {
     assert!(error.contains("was removed"), "{error}");
 }
 
+/// The directory is there again when the prompt is written: what failed before that is still said, once.
+#[test]
+fn what_a_sync_ahead_could_not_do_is_said_by_the_next_sync() {
+    let home = home();
+    let log = store(&home).create(opened(&id(1))).unwrap();
+    let folder = file(home.path(), ".log").parent().unwrap().to_owned();
+    let away = home.path().join("away");
+    fs::rename(&folder, &away).unwrap();
+    log.sync_ahead();
+    fs::rename(&away, &folder).unwrap();
+    let error = log.sync().unwrap_err().to_string();
+    assert!(error.contains(folder.to_str().unwrap()), "{error}");
+    log.sync().unwrap();
+}
+
 /// One damaged prompt costs that prompt: the answer to it, its calls and their results stay.
 #[test]
 fn a_damaged_prompt_costs_only_itself() {
