@@ -43,6 +43,21 @@ const PURE_MAY: &[&str] = &[
     "similar",
 ];
 
+/// Who speaks to other machines, and with what. Everyone else uses these crates.
+const NETWORK: &[(&str, &[&str])] = &[
+    // Requests to models, and pages for the web tools and logins.
+    ("ostler-models", &["reqwest", "rustls"]),
+    // Webhooks have addresses that a person chose, and limits of their own.
+    ("ostler-hooks", &["reqwest", "rustls"]),
+    ("ostler-mcp", &["reqwest", "rmcp"]),
+    ("ostler-board-redis", &["redis", "rustls"]),
+    ("ostler-mcp-server", &["hyper", "hyper-util", "rmcp"]),
+];
+
+/// Libraries that open connections.
+const NETWORK_LIBRARIES: &[&str] =
+    &["axum", "hyper", "hyper-util", "redis", "reqwest", "rmcp", "rustls", "tokio-rustls", "ureq"];
+
 pub fn check(root: &Path, report: &mut Report) {
     let Some(packages) = packages(root, &["--no-deps"]) else {
         report.errors.push("cargo metadata gave no answer, so the layers cannot be checked".into());
@@ -99,6 +114,14 @@ fn violations(crates: &[Crate]) -> Vec<String> {
             if is_wrong {
                 found.push(format!(
                     "{name} must not depend on {dependency}: it is in the same layer or above"
+                ));
+            }
+            let listed =
+                NETWORK.iter().find(|(who, _)| who == name).map_or(&[][..], |(_, with)| with);
+            let connects = NETWORK_LIBRARIES.contains(&dependency.as_str());
+            if connects && !listed.contains(&dependency.as_str()) {
+                found.push(format!(
+                    "{name} must not depend on {dependency}: other crates own the network"
                 ));
             }
             let is_pure = krate.layer.as_deref() == Some("pure");
@@ -160,6 +183,9 @@ mod tests {
             ("ostler-core", "pure", "tokio", 1),
             ("ostler-engine", "runtime", "tokio", 0),
             ("ostler-new", "elsewhere", "tokio", 1),
+            ("ostler-engine", "runtime", "reqwest", 1),
+            ("ostler-models", "runtime", "reqwest", 0),
+            ("ostler-models", "runtime", "redis", 1),
         ] {
             let mut crates = vec![
                 krate("ostler-core", "pure", &[]),
