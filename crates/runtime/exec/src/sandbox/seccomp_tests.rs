@@ -229,3 +229,13 @@ fn a_command_that_only_reads_sets_priorities_and_limits_for_itself_only() {
         assert_eq!(judge(READING, libc::SYS_prlimit64, &args), expected, "{pid} {new:#x}");
     }
 }
+
+/// The kernel checks and translates every instruction again for each command.
+#[test]
+fn a_filter_is_short() {
+    for grants in [NONE, NETWORK, INSIDE, READING] {
+        let length = program(grants).unwrap().len();
+        println!("{grants:?} {length}");
+        assert!(length < 440, "{grants:?}: {length} instructions");
+    }
+}

@@ -57,30 +57,48 @@ pub(super) fn search(
     all
 }
 
-/// Jumps go forward by a number of instructions; those of a comparison are too short for a tree.
+/// So many numbers are compared one after the other. The kernel checks and translates each instruction again for every command,
+/// so a short program counts as much as a short way through it.
+const IN_A_ROW: usize = 8;
+
 fn tree(answers: &[(u32, FilterAnswer)]) -> Vec<sock_filter> {
-    let allow = step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
-    match answers {
-        [] => vec![allow],
-        [(number, answer)] => {
-            let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-            let found = match answer {
-                FilterAnswer::Refuse => step(RETURN, refusal, 0, 0),
-                FilterAnswer::GoOn => step(JUMP, TO_THE_END, 0, 0),
-            };
-            vec![step(JUMP_IF_EQUAL, *number, 0, 1), found, allow]
-        }
-        _ => {
-            let (low, high) = answers.split_at(answers.len() / 2);
-            let first = high.first().map_or(0, |(number, _)| *number);
-            let low = tree(low);
-            let mut all = vec![step(JUMP_IF_AT_LEAST, first, 0, 1)];
-            all.push(step(JUMP, low.len() as u32, 0, 0));
-            all.extend(low);
-            all.extend(tree(high));
-            all
-        }
+    if answers.len() <= IN_A_ROW {
+        return row(answers);
     }
+    let (low, high) = answers.split_at(answers.len() / 2);
+    let first = high.first().map_or(0, |(number, _)| *number);
+    let low = tree(low);
+    // A comparison jumps over 255 instructions at most.
+    let mut all = match u8::try_from(low.len()) {
+        Ok(length) => vec![step(JUMP_IF_AT_LEAST, first, length, 0)],
+        Err(_) => {
+            vec![step(JUMP_IF_AT_LEAST, first, 0, 1), step(JUMP, low.len() as u32, 0, 0)]
+        }
+    };
+    all.extend(low);
+    all.extend(tree(high));
+    all
+}
+
+/// The comparisons, and behind them what each can lead to: allowed, refused, on to the end.
+fn row(answers: &[(u32, FilterAnswer)]) -> Vec<sock_filter> {
+    let count = answers.len();
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut all: Vec<_> = answers
+        .iter()
+        .enumerate()
+        .map(|(at, (number, answer))| {
+            let target = match answer {
+                FilterAnswer::Refuse => count + 1,
+                FilterAnswer::GoOn => count + 2,
+            };
+            step(JUMP_IF_EQUAL, *number, (target - at - 1) as u8, 0)
+        })
+        .collect();
+    all.push(step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
+    all.push(step(RETURN, refusal, 0, 0));
+    all.push(step(JUMP, TO_THE_END, 0, 0));
+    all
 }
 
 fn step(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
