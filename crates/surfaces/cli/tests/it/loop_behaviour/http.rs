@@ -114,7 +114,7 @@ fn refused() -> Vec<Row> {
             .because(NOTHING_TO_GAIN),
         Row::new(
             "err413_many",
-            "4 calls, 413, then text, always (so a summary would succeed)",
+            "4 calls, 413, then text to every request (so a summary would succeed)",
             many.status(413).answer(text("done")).forever(),
         )
         .claude(7, "", 0)

@@ -36,12 +36,12 @@ pub fn rows() -> Vec<Row> {
             .claude(2, "calls run: 2", 1)
             .because(CODE),
         Row::new("max_turns1_text", "text; `--max-turns 1`", forever(text("done"))).args(&["--max-turns", "1"]).claude(1, "", 0),
-        Row::new("budget", "calls, always, each answer for $0.525; `--max-budget-usd 1`", forever(dear(call())))
+        Row::new("budget", "calls, always, each answer costs $0.525; `--max-budget-usd 1`", forever(dear(call())))
             .args(&["--max-budget-usd", "1"])
             .look(calls_run)
             .claude(2, "calls run: 1", 1)
             .because("The budget limits requests: none is sent that could exceed it, and the output limit is lowered to what the remaining budget pays for. Calls in an answer that has been paid for still run."),
-        Row::new("budget_end", "a final text for $0.525; `--max-budget-usd 0.1`", forever(dear(text("done"))))
+        Row::new("budget_end", "a final text that costs $0.525; `--max-budget-usd 0.1`", forever(dear(text("done"))))
             .args(&["--max-budget-usd", "0.1"])
             .claude(1, "", 1)
             .because("The work is done and the answer is there. This cannot happen with a provider that respects the output limit."),

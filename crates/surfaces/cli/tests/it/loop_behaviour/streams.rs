@@ -195,7 +195,7 @@ fn odd_bytes() -> Vec<Row> {
     };
     vec![
         plain("bad_sse_json", "one event that is not JSON, then text", Script::new().answer(broken).answer(text("done"))),
-        Row::new("unknown_event, unknown_delta, comment, ping", "text among unknown things", Script::new().answer(ignored)).claude(1, "", 0),
+        Row::new("unknown_event, unknown_delta, comment, ping", "text, with unknown events, unknown deltas, comments and pings in between", Script::new().answer(ignored)).claude(1, "", 0),
         Row::new("unknown_block", "a block of an unknown type and a text", Script::new().answer(text("a").part(block)))
             .look(|_, ran| if ran.stdout.contains("hologram") { "passed on".into() } else { "left out".into() })
             .claude(1, "passed on", 0)
