@@ -47,7 +47,7 @@ const DENY: &[BuiltInRule] = &[
     (18, "sudo", "No root rights for the agent"),
     (21, r"curl.*\| *sh|wget.*\| *sh", "Runs a script straight from the network"),
     (24, r"(curl|wget).*\| *(ba|da|z|k)sh", "Runs a script straight from the network"),
-    (27, r"mkfs(\.[a-z0-9]+)?", "Makes a new file system where there is one"),
+    (27, r"mkfs(\.[a-z0-9]+)?", "Creates a new file system over the existing one"),
 ];
 
 const ASK: &[BuiltInRule] = &[
@@ -69,8 +69,8 @@ const ASK: &[BuiltInRule] = &[
         "Installs packages",
     ),
     (47, "^(npm (i|ci|add)|(yarn|pnpm|bun) (add|install)|poetry add|uv add)", "Installs packages"),
-    (50, "^(npm|yarn|pnpm|cargo|gem|poetry|twine) (publish|push|upload)", "Publishes to the world"),
-    (53, r"\.env", "May hold secrets"),
+    (50, "^(npm|yarn|pnpm|cargo|gem|poetry|twine) (publish|push|upload)", "Publishes a package"),
+    (53, r"\.env", "May contain secrets"),
 ];
 
 const ALLOW: &[BuiltInRule] = &[

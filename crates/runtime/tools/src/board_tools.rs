@@ -29,7 +29,7 @@ pub struct AddInput {
     /// "medium" if not given
     #[schemars(extend("enum" = ["high", "medium", "low"]))]
     priority: Option<String>,
-    /// Ids of tasks that have to be done before
+    /// Ids of tasks that have to be done first
     depends_on: Option<Vec<String>>,
     /// Globs of the files that it will change; tasks that overlap are not worked on at the same time
     touches: Option<Vec<String>>,

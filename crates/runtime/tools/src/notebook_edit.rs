@@ -27,7 +27,7 @@ pub struct NotebookEdit {
 pub struct Input {
     /// The .ipynb file, absolute or relative to the workspace directory
     notebook_path: String,
-    /// The id or the index of a cell, as Read shows them; a new cell comes after it, or first without it
+    /// The id or the index of a cell, as Read shows them; a new cell comes after it, or first if omitted
     cell_id: Option<String>,
     /// The new source of the cell; empty to delete it
     new_source: String,

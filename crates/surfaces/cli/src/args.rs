@@ -319,7 +319,7 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Show everything: plan, skill, compaction, memory, cost
+    /// Show a longer session: plan, skill, compaction, memory, cost
     #[arg(long)]
     pub long: bool,
     /// Show three agents that work at the same time, while a test runs in the background

@@ -35,7 +35,7 @@ pub enum Side {
     Day,
     Session,
     Project,
-    /// Answers, retries, fallbacks, compactions, titles
+    /// What a request was for: an answer, a retry, a compaction, …
     Purpose,
     /// Each request on its own
     Request,

@@ -38,7 +38,7 @@ pub struct SendArgs {
     /// The sender, who gets the reply
     #[arg(long, default_value = "user", value_name = "NAME")]
     pub from: String,
-    /// The id of the mail that this one answers
+    /// The id of the message that this one answers
     #[arg(long, value_name = "ID")]
     pub in_reply_to: Option<String>,
 }
