@@ -274,7 +274,7 @@ fn the_demo_of_everything_is_killed_three_times_and_comes_to_its_end() {
             "── 4 ·",
             "● Memory ",
             "● BoardUpdate ",
-            "were told once each",
+            "were each reported once",
             "── 5 ·",
             "main is now at ",
             "Verified in git: main has the work of the session and of the writer.",

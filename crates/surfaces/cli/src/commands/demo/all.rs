@@ -112,7 +112,7 @@ impl AllStory<'_> {
         let notes = self.runs.json(&["memory", "list"]).await?;
         so(notes.to_string().contains(NOTE), "the note is in memory")?;
         self.told_once()?;
-        stage.tell("Verified: the task is done on the board, the note is in memory, and the end of the job and the writer's report were told once each.")
+        stage.tell("Verified: the task is done on the board, the note is in memory, and the end of the job and the writer's report were each reported once.")
     }
 
     /// In each request, whatever was repeated after a kill.

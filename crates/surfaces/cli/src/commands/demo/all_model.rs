@@ -16,7 +16,7 @@ pub const NOTE: &str = "This project is tested with `bash test.sh`.";
 pub const SUMMARISE: &str = "is about to be replaced by a summary that you write now";
 const EXPLORE: &str = "Does add in lib/add.sh check its arguments?";
 const FOUND: &str = "No: add in lib/add.sh does not check its arguments.";
-const SUMMARY: &str = "The writer has described it; the change of lib/add.sh is still to be made.";
+const SUMMARY: &str = "The writer has described it; the change to lib/add.sh is still to be made.";
 const COMMIT: &str = "bash test.sh && git -c user.name=demo -c user.email=demo@example.invalid \
     -c commit.gpgsign=false commit -q -a -m 'Make add check its arguments'";
 
@@ -74,7 +74,7 @@ impl AllModel {
                 .call("Delegate", json!({ "to": "writer", "task": WRITE }))),
             () if !all.contains(WRITTEN) => calls([("Sleep", json!({ "seconds": 60 }))]),
             () => match all.matches("\"name\":\"Read\"").count() {
-                0 => text("It is described. I look into the journals before I change anything.")
+                0 => text("The description is done. I will read the journals before I change anything.")
                     .call("Read", journal(1)),
                 read => calls([("Read", journal(read + 1))]),
             },
