@@ -50,11 +50,31 @@ impl AgentIsolation {
     }
 }
 
+/// What a team calls the session that it works for.
+pub const LEAD: &str = "lead";
+
 impl AgentDefinition {
     /// Letters, digits, `-` and `_`: a name is a part of a path and of a rule.
     pub fn is_name(name: &str) -> bool {
         let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
         !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+    }
+
+    /// Why nobody in a team can be called so. Agents are `kind-1`, and `lead` is taken.
+    pub fn no_teammate(name: &str) -> Option<&'static str> {
+        let ends_with_number = name.rsplit_once('-').is_some_and(|(_, end)| {
+            !end.is_empty() && end.chars().all(|digit| digit.is_ascii_digit())
+        });
+        match name {
+            LEAD => Some("the session itself is the lead"),
+            _ if !Self::is_name(name) => {
+                Some("use letters, digits, - and _, at most 64, for the name of a teammate")
+            }
+            _ if ends_with_number => {
+                Some("names that end with - and a number are for other agents")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -69,6 +89,17 @@ mod tests {
         }
         for name in ["", "a/b", "/", "..", "a b", "a)", "ä", &"x".repeat(65)] {
             assert!(!AgentDefinition::is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn some_names_are_taken_in_a_team() {
+        for name in ["writer", "leader", "gpt-4o", "a-", "7"] {
+            assert_eq!(AgentDefinition::no_teammate(name), None, "{name}");
+        }
+        for (name, why) in [("lead", "the lead"), ("writer-2", "a number"), ("a/b", "letters")] {
+            let found = AgentDefinition::no_teammate(name);
+            assert!(found.is_some_and(|found| found.contains(why)), "{name}: {found:?}");
         }
     }
 }

@@ -227,15 +227,17 @@ impl SettingsLayers<'_> {
         if self.places.sources.user
             && let Some(text) = read_text(&file, MOST_BYTES)?
         {
-            self.loaded.team = team_yaml::parse(&text, &file)?;
+            self.add_teammates(team_yaml::parse(&text, &file)?, &file);
         }
         Ok(())
     }
 
     /// The person's own come first.
-    fn add_teammates(&mut self, team: Vec<AgentDefinition>) {
+    fn add_teammates(&mut self, team: Vec<AgentDefinition>, file: &Path) {
         for teammate in team {
             if self.loaded.team.iter().all(|had| had.name != teammate.name) {
+                let unknown = agent_files::unknown_tools(&teammate, file, &self.places.tools);
+                self.loaded.warnings.extend(unknown);
                 self.loaded.team.push(teammate);
             }
         }
@@ -294,7 +296,7 @@ impl SettingsLayers<'_> {
         if let Some(definition) = file.agent() {
             self.agent(&file.path, Ok(definition));
         }
-        self.add_teammates(file.teammates()?);
+        self.add_teammates(file.teammates()?, &file.path);
         if let Some(patterns) = file.included()? {
             self.loaded.worktree_include = Some(patterns);
         }

@@ -56,10 +56,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<AgentDefinition>, ConfigErro
 
 fn teammate(raw: RawTeammate) -> Result<AgentDefinition, String> {
     let RawTeammate { name, description, role, tools, model, isolation, plan } = raw;
-    if !AgentDefinition::is_name(&name) {
-        return Err(format!(
-            "\"{name}\" cannot be the name of a teammate; use letters, digits, - and _, at most 64"
-        ));
+    if let Some(why) = AgentDefinition::no_teammate(&name) {
+        return Err(format!("\"{name}\" cannot be the name of a teammate: {why}"));
     }
     let role = role.map(|role| role.trim().to_owned()).filter(|role| !role.is_empty());
     if role.is_none() && !SHIPPED.contains(&name.as_str()) {
@@ -126,6 +124,8 @@ mod tests {
             ("teammates:\n  - name: writer\n    plan: maybe\n", 2, "use required or none"),
             ("team: []\n", 1, "team"),
             ("teammates:\n  - name: a/b\n    role: x\n", 2, "cannot be the name"),
+            ("teammates:\n  - name: writer\n  - name: lead\n    role: x\n", 3, "is the lead"),
+            ("teammates:\n  - name: writer-2\n    role: x\n", 2, "a number"),
             ("teammates:\n  - name: tester\n", 2, "has no role"),
             ("teammates:\n  - name: writre\n", 2, "has no role"),
             (

@@ -43,7 +43,12 @@ fn read_with(text: &str, options: Options, reader: &mut Reader<'_>) -> Result<()
         let line = error.location().and_then(|place| usize::try_from(place.line()).ok());
         let message = error.without_snippet().to_string();
         let (what, inner) = innermost(&message);
-        let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what).to_owned();
+        let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+        // The library's advice is for those who wrote the type.
+        let what = match what.contains("use Option<") {
+            true => "a name or a text is missing".to_owned(),
+            false => what.to_owned(),
+        };
         YamlError { line: inner.or(line).unwrap_or(1).max(1), what }
     })
 }
@@ -99,6 +104,7 @@ mod tests {
             ("entries: []\nother: 1\n", 2, "unknown field `other`"),
             ("entries:\n- count: 1\n  count: 2\n", 3, "duplicate mapping key: count"),
             ("entries:\n\t- count: 1\n", 2, ""),
+            (": {", 1, "a name or a text is missing"),
         ] {
             let error = file(text).unwrap_err();
             assert_eq!(error.line, line, "{text:?} gives {error}");

@@ -4,7 +4,7 @@ use ostler_core::ids::SessionId;
 
 /// Digits of the session's id in an address. The last ones: the first ones say when the session began.
 const DIGITS: usize = 8;
-pub(super) const LEAD: &str = "lead";
+pub(super) use ostler_core::agent_definition::LEAD;
 
 /// `writer@1f2e3d4c`: the same after every restart of the session.
 #[derive(Clone, Debug)]
@@ -35,21 +35,6 @@ impl Addresses {
     }
 }
 
-/// Why nobody in a team can be called so. Agents are `kind-1`, and `lead` is taken.
-pub(crate) fn objection(name: &str) -> Option<&'static str> {
-    let ends_with_number = name
-        .rsplit_once('-')
-        .is_some_and(|(_, end)| !end.is_empty() && end.chars().all(|digit| digit.is_ascii_digit()));
-    match name {
-        LEAD => Some("the session itself is the lead"),
-        _ if !ostler_core::agent_definition::AgentDefinition::is_name(name) => {
-            Some("a name consists of letters, digits, - and _")
-        }
-        _ if ends_with_number => Some("names that end with - and a number are for other agents"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,15 +48,5 @@ mod tests {
         assert_eq!(one.name("writer@33334444"), "writer@33334444", "of another team");
         assert_eq!(one.name("user"), "user");
         assert_eq!(Addresses::of(&SessionId::new("s")).lead(), "lead@s");
-    }
-
-    #[test]
-    fn a_teammate_cannot_be_mistaken_for_another_agent() {
-        for name in ["writer", "test-runner", "v2", "a-b2"] {
-            assert_eq!(objection(name), None, "{name}");
-        }
-        for name in ["lead", "", "a b", "general-1", "x@y", "a/b"] {
-            assert!(objection(name).is_some(), "{name}");
-        }
     }
 }

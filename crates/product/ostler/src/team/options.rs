@@ -1,6 +1,5 @@
 //! Who is in a team.
 
-use super::addresses;
 use crate::error::Error;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::permission::Mode;
@@ -41,7 +40,7 @@ impl TeamOptions {
     pub(crate) fn check(&self, home: Option<&Path>) -> Result<(), Error> {
         for (at, AgentDefinition { name, .. }) in self.teammates.iter().enumerate() {
             let is_double = self.teammates[..at].iter().any(|other| other.name == *name);
-            let why = match addresses::objection(name) {
+            let why = match AgentDefinition::no_teammate(name) {
                 Some(why) => why,
                 None if is_double => "two teammates have this name",
                 None if home.is_none() => "a team needs a state directory for its mail",
