@@ -79,6 +79,28 @@ impl Worktrees {
         Ok(found)
     }
 
+    /// Those of the trees that git cannot merge into the branch, as if each were the first.
+    ///
+    /// # Errors
+    /// If there is no such tree or branch, or git fails.
+    pub async fn conflicts_with(
+        &self,
+        branch: &str,
+        names: &[String],
+    ) -> Result<Vec<Overlap>, WorktreeError> {
+        let tip = self.tip(branch).await?;
+        let tip = tip.ok_or_else(|| WorktreeError::NoBranch(branch.to_owned()))?;
+        let target = (branch.to_owned(), tip);
+        let mut found = Vec::new();
+        for name in names {
+            let entry = self.find(name).await?;
+            let newest = (entry.name.clone(), self.newest(&entry).await?);
+            found.extend(self.overlap(&newest, &target).await?);
+        }
+        found.retain(|overlap| !matches!(overlap.merge, TrialMerge::Clean { .. }));
+        Ok(found)
+    }
+
     async fn overlap(
         &self,
         (one, one_at): &(String, ObjectId),

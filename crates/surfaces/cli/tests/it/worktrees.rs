@@ -173,6 +173,20 @@ async fn overlaps_conflicts_and_dirty_checkouts_are_reported() {
         .collect();
     assert_eq!(pairs, ["one three", "one two", "three two"], "{found}");
     drop(held);
+    let ran = run(&world, &["merge", "one", "--dry-run"]);
+    assert_eq!(ran.stdout, "one can be merged into main.\n", "{ran:?}");
+
+    // The target has changed the same line.
+    git(&world, &["branch", "-q", "elsewhere"]);
+    git(&world, &["checkout", "-q", "elsewhere"]);
+    world.file("file", "one\nelsewhere\nthree\n");
+    git(&world, &["commit", "-qam", "elsewhere"]);
+    git(&world, &["checkout", "-q", "main"]);
+    let ran = run(&world, &["merge", "one", "--dry-run", "--into", "elsewhere"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, "one and elsewhere: conflict in file\n  file: lines 2\n", "{ran:?}");
+    let ran = run(&world, &["merge", "one", "--dry-run", "--into", "nowhere"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("nowhere"), "{ran:?}");
 
     let ran = run(&world, &["merge", "one", "two"]);
     assert_eq!(ran.code, Some(1));

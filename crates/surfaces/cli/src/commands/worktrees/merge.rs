@@ -29,19 +29,21 @@ pub async fn run(
     let mut entries = chosen(trees, args).await?;
     // They contain what they resolve, which is then merged, too.
     entries.sort_by_key(|entry| !task_of(entry).is_some_and(ostler::resolves_a_merge));
+    let target = match &args.into {
+        Some(branch) => branch.clone(),
+        None => trees.current_branch().await?,
+    };
     if args.dry_run {
         let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
-        let found = trees.overlaps(&names).await?;
-        say(json.then(|| json!({ "overlaps": found })), &text::overlaps(&found))?;
+        let mut found = trees.conflicts_with(&target, &names).await?;
+        found.extend(trees.overlaps(&names).await?);
+        let lines = text::overlaps(&found, &names, &target);
+        say(json.then(|| json!({ "overlaps": found })), &lines)?;
         return Ok(Code::Done);
     }
     for entry in &entries {
         commit_or_refuse(trees, entry, args).await?;
     }
-    let target = match &args.into {
-        Some(branch) => branch.clone(),
-        None => trees.current_branch().await?,
-    };
     let branches: Vec<String> = entries.iter().map(TreeEntry::branch).collect();
     let mut check = match &args.check {
         Some(command) => Some(CommandCheck::new(init, environment, trees, command, args.network)?),

@@ -107,9 +107,14 @@ pub fn discarded(gone: &Discarded) -> Vec<String> {
     lines
 }
 
-pub fn overlaps(found: &[Overlap]) -> Vec<String> {
+pub fn overlaps(found: &[Overlap], names: &[String], target: &str) -> Vec<String> {
     if found.is_empty() {
-        return vec!["These worktrees change different files.".to_owned()];
+        let target = visible(target);
+        return vec![match names {
+            [] => "There is nothing to merge.".to_owned(),
+            [name] => format!("{} can be merged into {target}.", visible(name)),
+            _ => format!("These worktrees change different files and can be merged into {target}."),
+        }];
     }
     let mut lines = Vec::new();
     for pair in found {
