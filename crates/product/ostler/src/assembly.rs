@@ -124,7 +124,7 @@ fn assembled(
         has_budget,
         jobs: OnceLock::new(),
         team: OnceLock::new(),
-        claims: OnceLock::new(),
+        board: OnceLock::new(),
     };
     let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
         .syncing_with(host.syncs());

@@ -389,7 +389,7 @@ impl Session {
         }
         self.close_jobs().into_iter().map(Event::notice).for_each(&mut emit);
         shared.parts.subagents.close().await;
-        if let Some(claims) = shared.parts.claims.get() {
+        if let Some(claims) = shared.parts.claims() {
             claims.return_all().await;
         }
         shared.parts.servers.close().await;

@@ -64,11 +64,22 @@ pub(crate) struct SessionParts {
     pub(crate) jobs: OnceLock<Arc<JobTable>>,
     /// Its teammates; set with the jobs, where it has any.
     pub(crate) team: OnceLock<Arc<Team>>,
+    /// Its board; set with the jobs, where there is a home.
+    pub(crate) board: OnceLock<SessionBoard>,
+}
+
+pub(crate) struct SessionBoard {
+    /// The only one that opens it.
+    pub(crate) desk: Arc<BoardDesk>,
     /// The tasks that its agents have claimed, where they work with the board.
-    pub(crate) claims: OnceLock<Arc<BoardClaims>>,
+    claims: Option<Arc<BoardClaims>>,
 }
 
 impl SessionParts {
+    pub(crate) fn claims(&self) -> Option<&Arc<BoardClaims>> {
+        self.board.get()?.claims.as_ref()
+    }
+
     /// A teammate has its seat from where it comes from.
     pub(crate) fn kit(
         &self,
@@ -78,7 +89,7 @@ impl SessionParts {
     ) -> Kit {
         let seat = lineage.and_then(|lineage| lineage.seat.clone());
         let lead = Addresses::of(log.id()).lead();
-        let own_board = self.claims.get().map(|claims| BoardSeat::new(claims.clone(), lead));
+        let own_board = self.claims().map(|claims| BoardSeat::new(claims.clone(), lead));
         let own_board = own_board.map(|board| board as Arc<dyn TaskBoard>);
         let others = Others {
             agents: Some(self.subagents.clone()),
@@ -129,16 +140,21 @@ impl SessionParts {
         let (of_team, home) = ((journal.clone(), events.clone()), host.home());
         let table = JobTable::open(home, &workspace.cwd, options.jobs, journal, events);
         let _ = self.jobs.set(table.clone());
-        let has_team = !options.team.teammates.is_empty();
-        let Some(home) = home.filter(|_| has_team || options.board.tools) else { return };
+        let Some(home) = home else { return };
         let (place, events) = ((home, workspace.cwd.as_path()), of_team.1.clone());
         let desk = BoardDesk::new(&options.board, place, host.fault(), events.clone());
+        let has_team = !options.team.teammates.is_empty();
+        if !has_team && !options.board.tools {
+            let _ = self.board.set(SessionBoard { desk, claims: None });
+            return;
+        }
         let (addresses, is_resumed) =
             (Addresses::of(of_team.0.log().id()), !of_team.0.conversation().0.is_empty());
         let from = (addresses, is_resumed);
         let closing = self.subagents.closing();
         let claims = BoardClaims::new(desk.clone(), options.board.lease, from, events, closing);
-        let _ = self.claims.set(claims.clone());
+        let board = SessionBoard { desk: desk.clone(), claims: Some(claims.clone()) };
+        let _ = self.board.set(board);
         if has_team {
             let board = (desk, claims);
             let team = Team::new(&options.team, home, board, &self.subagents, table, of_team);

@@ -61,10 +61,6 @@ impl BoardClaims {
         })
     }
 
-    pub(crate) fn desk(&self) -> &Arc<BoardDesk> {
-        &self.desk
-    }
-
     /// Opens the board, so that it is clear from the start which one it is, and goes on with the claims that an earlier
     /// process of this session left. The lock of the session's log says that this process is gone. Needs a runtime.
     pub(crate) fn serve(&self) {

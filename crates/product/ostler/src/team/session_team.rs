@@ -3,7 +3,6 @@
 use super::addresses::LEAD;
 use super::{Team, mails};
 use crate::session::Session;
-use crate::task_board::BoardDesk;
 use ostler_board::{BoardError, MailQuery, SharedBoard};
 use ostler_core::teammate::{PlanView, TeammateStatus};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 impl Session {
     /// Mail of the team is read, and claims of tasks are renewed, from the first time that somebody drives the session.
     pub(crate) fn serve_team(&self) {
-        if let Some(claims) = self.shared().parts.claims.get() {
+        if let Some(claims) = self.shared().parts.claims() {
             claims.serve();
         }
         if let Some(team) = self.team() {
@@ -81,15 +80,7 @@ impl Session {
         &self,
         act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError>,
     ) -> Option<Result<T, BoardError>> {
-        let shared = self.shared();
-        let (host, options) = &shared.origin;
-        let own = || {
-            let place = (host.home()?, shared.workspace.now().cwd.clone());
-            let events = shared.events.clone();
-            Some(BoardDesk::new(&options.board, (place.0, &place.1), None, events))
-        };
-        let desk = shared.parts.claims.get().map(|claims| claims.desk().clone()).or_else(own)?;
-        Some(desk.with_board(act))
+        Some(self.shared().parts.board.get()?.desk.with_board(act))
     }
 
     pub(crate) fn has_team(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The model works with the task board: its process keeps the claims, and what it reads there is data.
 
 use crate::subagents::{all, end, plays, results};
-use crate::support::{World, becomes, open, try_open, with, with_log};
+use crate::support::{PATIENCE, World, becomes, open, try_open, with, with_log};
 use crate::teams::{delegated, leading};
 use ostler::board::{Board, BoardFile, NewTask, Status, Task, TaskId, TaskQuery};
 use ostler::{BoardPlace, Event, Mode, Notice, Options, SessionChoice};
@@ -190,6 +190,40 @@ pub async fn only_changes_of_the_board_need_permission() {
     let session = open(world.on_disk());
     all(session.ask("go").unwrap()).await;
     assert!(!world.server.requests()[0].json()["tools"].to_string().contains("Board"));
+}
+
+/// The lead, a teammate and whoever looks at the board from the session use one connection, with a team and without.
+pub async fn a_session_opens_its_board_once() {
+    let script = || {
+        plays([
+            (
+                "go",
+                vec![
+                    call("BoardAdd", json!({ "title": "One" })),
+                    delegated(text("You."), "writer", "alpha: look"),
+                    text("sent"),
+                    text("noted"),
+                ],
+            ),
+            ("alpha", vec![call("BoardList", json!({})), text("seen")]),
+            ("hello", vec![text("hello")]),
+        ])
+    };
+    for has_team in [true, false] {
+        let world = World::new(script());
+        let names: &[&str] = if has_team { &["writer"] } else { &[] };
+        let session = open(leading(&world, names));
+        let prompt = if has_team { "go" } else { "hello" };
+        all(session.ask(prompt).unwrap().until_quiet(PATIENCE)).await;
+        for _ in 0..2 {
+            session.with_board(|board| board.list(&TaskQuery::default())).unwrap().unwrap();
+        }
+        let project = world.project().canonicalize().unwrap();
+        let path = ostler::board_path(&world.root().canonicalize().unwrap().join("home"), &project);
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        assert_eq!(files.filter(|file| *file == path).count(), 1, "with a team: {has_team}");
+    }
 }
 
 /// Fault E01. The server is down when the session starts: the work goes on with the project's own board and one warning,

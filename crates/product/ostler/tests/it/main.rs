@@ -218,6 +218,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_resumed_session_has_its_claims_back
             a_teammate_claims_in_its_own_name
             only_changes_of_the_board_need_permission
+            a_session_opens_its_board_once
             a_server_that_is_down_at_the_start_has_a_substitute;
         teams:
             a_teammate_reports_once_and_remembers
