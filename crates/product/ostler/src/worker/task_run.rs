@@ -12,15 +12,17 @@ use crate::tree_commands::TreeRunner;
 use ostler_board::{BoardError, Claimed, Task, TaskAction};
 use ostler_core::ledger::Purse;
 use ostler_worktrees::{BRANCH_PREFIX, Worktrees};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of the text in a result; the branch comes after it.
 const MOST_TEXT: usize = 48 * 1024;
-/// Tries to report an end while the board cannot be reached.
-const MOST_REPORTS: u32 = 6;
+/// Between two tries to report an end while the board cannot be reached.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What all tasks of a pool share.
 pub(super) struct Workshop {
@@ -62,6 +64,23 @@ enum Verdict {
     Back(String, TaskEnd),
 }
 
+/// When a lease has surely ended.
+struct LeaseEnd(Mutex<Instant>);
+
+impl LeaseEnd {
+    fn of(lease: Duration) -> Self {
+        LeaseEnd(Mutex::new(Instant::now() + lease))
+    }
+
+    fn renew(&self, lease: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + lease;
+    }
+
+    fn get(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Workshop {
     pub(super) async fn run(&self, worker: String, claimed: Claimed, task: Task) -> TaskEnd {
         let about = TaskRef {
@@ -74,8 +93,10 @@ impl Workshop {
         self.say(WorkerEvent::Claimed { task: about.clone() });
         let halt = self.stop.child_token();
         let lost = tokio::sync::OnceCell::new();
+        // It has not ended before this, whatever the board's clock says.
+        let lease_end = LeaseEnd::of(self.options.lease);
         let beat = async {
-            let _ = lost.set(self.heartbeat(&claimed).await);
+            let _ = lost.set(self.heartbeat(&claimed, &lease_end).await);
             halt.cancel();
             std::future::pending::<()>().await;
         };
@@ -87,7 +108,7 @@ impl Workshop {
                     self.say(WorkerEvent::Lost { task, work, reason });
                     TaskEnd::Settled
                 }
-                None => self.report(&about, verdict, work).await,
+                None => self.report(&about, verdict, work, &lease_end).await,
             }
         };
         tokio::select! {
@@ -105,13 +126,14 @@ impl Workshop {
     }
 
     /// Renews the lease until that is refused, and says why it was.
-    async fn heartbeat(&self, claimed: &Claimed) -> String {
+    async fn heartbeat(&self, claimed: &Claimed, lease_end: &LeaseEnd) -> String {
         let lease = self.options.lease;
         loop {
             tokio::time::sleep(lease / 3).await;
             match self.desk.renew(claimed.id.as_str(), claimed.fence, lease).await {
+                Ok(()) => lease_end.renew(lease),
                 // If the board cannot be reached, the fence decides later.
-                Ok(()) | Err(BoardError::File { .. } | BoardError::Server { .. }) => {}
+                Err(BoardError::File { .. } | BoardError::Server { .. }) => {}
                 Err(refused) => return refused.to_string(),
             }
         }
@@ -220,7 +242,13 @@ impl Workshop {
         }
     }
 
-    async fn report(&self, about: &TaskRef, verdict: Verdict, work: Option<WorkBranch>) -> TaskEnd {
+    async fn report(
+        &self,
+        about: &TaskRef,
+        verdict: Verdict,
+        work: Option<WorkBranch>,
+        lease_end: &LeaseEnd,
+    ) -> TaskEnd {
         let task = about.clone();
         let fence = about.fence;
         let (action, event, end) = match verdict {
@@ -242,7 +270,7 @@ impl Workshop {
                 (TaskAction::Return { fence, reason: told }, returned, end)
             }
         };
-        match self.record(about, action).await {
+        match self.record(about, action, lease_end).await {
             Ok(()) => {
                 if let WorkerEvent::Finished { work, .. } = &event {
                     let name = work.branch.strip_prefix(BRANCH_PREFIX).unwrap_or_default();
@@ -259,23 +287,37 @@ impl Workshop {
                 self.say(WorkerEvent::Lost { task: about.clone(), work, reason });
                 TaskEnd::Settled
             }
-            Err(error) => TaskEnd::Setback(error.to_string()),
+            Err(error) => {
+                let error = error.to_string();
+                let (work, reason) =
+                    (event.work(), format!("its end could not be reported: {error}"));
+                self.say(WorkerEvent::Lost { task: about.clone(), work, reason });
+                TaskEnd::Setback(error)
+            }
         }
     }
 
-    /// What was done is not lost because the board cannot be reached for a moment.
-    async fn record(&self, about: &TaskRef, action: TaskAction) -> Result<(), BoardError> {
-        let mut tries = 0;
+    /// What was done is not lost because the board cannot be reached for a while: only the end of the lease makes it
+    /// worthless.
+    async fn record(
+        &self,
+        about: &TaskRef,
+        action: TaskAction,
+        lease_end: &LeaseEnd,
+    ) -> Result<(), BoardError> {
+        let mut pause = self.wait.max(SHORTEST_PAUSE);
         loop {
+            // Whoever begins after the end is refused.
+            let is_last = Instant::now() >= lease_end.get();
             let done = self.desk.act(about.task.as_str(), action.clone()).await;
             let Err(BoardError::File { .. } | BoardError::Server { .. }) = &done else {
                 return done;
             };
-            tries += 1;
-            if tries == MOST_REPORTS {
+            if is_last {
                 return done;
             }
-            tokio::time::sleep(self.wait.saturating_mul(1 << tries)).await;
+            tokio::time::sleep_until((Instant::now() + pause).min(lease_end.get())).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         }
     }
 }

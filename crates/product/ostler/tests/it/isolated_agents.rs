@@ -11,7 +11,7 @@ use serde_json::json;
 use std::process::Command;
 use std::sync::Arc;
 
-fn git(world: &World, words: &[&str]) -> String {
+pub fn git(world: &World, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=n", "-c", "user.email=e@x"]).args(words);
     command.current_dir(world.project()).env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -20,7 +20,7 @@ fn git(world: &World, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
-fn repository(world: &World) {
+pub fn repository(world: &World) {
     git(world, &["init", "-q", "-b", "main", "."]);
     std::fs::write(world.project().join("file"), "one\n").unwrap();
     git(world, &["add", "."]);

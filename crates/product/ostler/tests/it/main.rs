@@ -36,6 +36,7 @@ mod team_protocol;
 mod teams;
 mod toy_protocol;
 mod toy_server;
+mod worker_reports;
 
 use futures_util::FutureExt;
 use std::any::Any;
@@ -241,6 +242,9 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_plan_is_approved_by_its_hash_and_by_nothing_else
             a_person_approves_a_plan_and_a_stranger_does_not
             a_plan_that_nobody_approves_ends_its_task;
+        worker_reports:
+            a_report_is_repeated_until_the_board_takes_it
+            a_report_that_comes_too_late_is_said_with_its_branch;
         isolated_agents:
             an_agent_works_in_a_worktree_and_finds_it_again
             an_agent_that_changed_nothing_leaves_no_worktree
