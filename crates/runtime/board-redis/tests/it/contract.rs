@@ -128,7 +128,42 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "",
         "the_sender_sees_how_far_behind_the_reader_is",
     ),
+    ("'desc', task.description", "'desc', task.title", "a_task_is_shown_as_it_was_added"),
+    (
+        "refusal = refusal or claim_refusal(task)",
+        "",
+        "a_named_task_is_claimed_or_the_reason_is_given",
+    ),
+    ("elseif #ids > 1 then", "elseif false then", "a_unique_prefix_is_enough"),
+    (
+        "total = total + call('ZCARD', key)",
+        "total = math.max(total, call('ZCARD', key))",
+        "lists_are_filtered_and_limited",
+    ),
+    (
+        "return {status = CANCELLED, error = text",
+        "return {status = IN_PROGRESS, error = text",
+        "a_cancelled_claim_is_over",
+    ),
+    (
+        "    settle(mail, ACKNOWLEDGED)",
+        "    give_back(mail)",
+        "a_crowd_of_readers_sees_each_mail_once",
+    ),
+    (
+        "mails[#mails + 1] = call('HGETALL', key_of(some[at]))",
+        "mails[#mails + 1] = call('HGETALL', key_of(some[at])) settle(mail, ACKNOWLEDGED)",
+        "peeking_consumes_nothing",
+    ),
 ];
+
+/// A case that nothing fails proves nothing.
+#[test]
+fn each_case_has_a_fault_that_it_notices() {
+    for (case, _) in CASES {
+        assert!(PLANTED.iter().any(|(.., name)| name == case), "no fault is planted for {case}");
+    }
+}
 
 #[test]
 fn a_script_that_breaks_a_rule_fails_the_suite() {

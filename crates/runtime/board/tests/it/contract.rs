@@ -53,7 +53,24 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::SameMailTwice, "the_same_mail_sent_twice_is_one"),
     (Fault::OneNumberForAll, "mail_arrives_in_order_with_numbers_per_pair"),
     (Fault::LagForgetsDelivered, "the_sender_sees_how_far_behind_the_reader_is"),
+    (Fault::TextIsCut, "a_task_is_shown_as_it_was_added"),
+    (Fault::NamedTaskIsTakenAnyway, "a_named_task_is_claimed_or_the_reason_is_given"),
+    (Fault::FirstPrefixWins, "a_unique_prefix_is_enough"),
+    (Fault::TotalIsWhatIsShown, "lists_are_filtered_and_limited"),
+    (Fault::RenewalShortens, "a_renewed_lease_is_kept"),
+    (Fault::LastReportCounts, "a_repeated_report_changes_nothing"),
+    (Fault::CancelledStaysClaimed, "a_cancelled_claim_is_over"),
+    (Fault::HistoryForgetsItsFirst, "the_history_tells_everything_and_is_limited"),
+    (Fault::CaseIsIgnored, "strange_names_do_not_mix"),
 ];
+
+/// A case that nothing fails proves nothing.
+#[test]
+fn each_case_has_a_fault_that_it_notices() {
+    for (case, _) in CASES {
+        assert!(PLANTED.iter().any(|(_, name)| name == case), "no fault is planted for {case}");
+    }
+}
 
 #[test]
 fn a_board_that_breaks_a_rule_fails_the_suite() {

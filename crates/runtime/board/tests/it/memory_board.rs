@@ -42,6 +42,15 @@ pub enum Fault {
     NoLimit,
     ArchiveGrows,
     LagForgetsDelivered,
+    TextIsCut,
+    NamedTaskIsTakenAnyway,
+    FirstPrefixWins,
+    TotalIsWhatIsShown,
+    RenewalShortens,
+    LastReportCounts,
+    CancelledStaysClaimed,
+    HistoryForgetsItsFirst,
+    CaseIsIgnored,
 }
 
 #[derive(Default)]
@@ -169,6 +178,7 @@ impl MemoryBoard {
         match fits.as_slice() {
             [] => Err(Refusal::NoSuchTask(id.into())),
             [only] => Ok(*only),
+            [first, ..] if self.is(Fault::FirstPrefixWins) => Ok(*first),
             _ => Err(Refusal::Ambiguous { prefix: id.into(), ids: vec![] }),
         }
     }
@@ -226,7 +236,11 @@ impl MemoryBoard {
             if !self.is(Fault::CirclesAreAllowed) {
                 no_circle(tasks, at)?;
             }
-            world.tasks.push(Entry { task: fresh(task, depends_on, self.now()), losses: 0 });
+            let mut new = fresh(task, depends_on, self.now());
+            if self.is(Fault::TextIsCut) {
+                new.description = new.description.lines().take(1).collect();
+            }
+            world.tasks.push(Entry { task: new, losses: 0 });
         }
         Ok(())
     }
@@ -315,7 +329,8 @@ impl Board for MemoryBoard {
                 let at = self.find(&world, id)?;
                 let task = &world.tasks[at].task;
                 let id = task.id.to_string();
-                if task.status != Status::Pending {
+                let is_free = task.status == Status::Pending;
+                if !is_free && !self.is(Fault::NamedTaskIsTakenAnyway) {
                     let (status, action) = (task.status, "claimed");
                     return Err(Refusal::Status { id, status, action }.into());
                 }
@@ -369,11 +384,19 @@ impl Board for MemoryBoard {
                         | (TaskAction::Fail { .. }, Status::Failed)
                         | (TaskAction::Return { .. }, Status::Pending)
                 );
-                if is_mine && is_repeated {
+                if is_mine && is_repeated && !self.is(Fault::LastReportCounts) {
                     return Ok(self.seen(&world, at, true));
                 }
-                if !is_mine || status != Status::InProgress || !(is_live || is_late) {
+                let is_running = match status {
+                    Status::InProgress => is_live || is_late,
+                    Status::Cancelled => self.is(Fault::CancelledStaysClaimed),
+                    _ => is_repeated,
+                };
+                if !is_mine || !is_running {
                     return Err(Refusal::Stale { id: String::new(), fence: *fence, why: "" }.into());
+                }
+                if self.is(Fault::RenewalShortens) {
+                    entry.task.lease_until = None;
                 }
                 report(entry, action, &self.limits, now);
             }
@@ -397,7 +420,7 @@ impl Board for MemoryBoard {
         let most = self.limits.history as usize;
         let history = &mut world.tasks[at].task.history;
         while history.len() > most && !self.is(Fault::NoLimit) {
-            history.remove(1);
+            history.remove(usize::from(!self.is(Fault::HistoryForgetsItsFirst)));
         }
         Ok(self.seen(&world, at, true))
     }
@@ -423,8 +446,9 @@ impl Board for MemoryBoard {
         };
         let all: Vec<usize> = (0..world.tasks.len()).filter(fits).collect();
         let shown = all.iter().take(query.limit);
-        let tasks = shown.map(|at| self.seen(&world, *at, false)).collect();
-        Ok(TaskList { tasks, total: all.len() as u64, damaged: Vec::new() })
+        let tasks: Vec<Task> = shown.map(|at| self.seen(&world, *at, false)).collect();
+        let total = if self.is(Fault::TotalIsWhatIsShown) { tasks.len() } else { all.len() };
+        Ok(TaskList { tasks, total: total as u64, damaged: Vec::new() })
     }
 }
 

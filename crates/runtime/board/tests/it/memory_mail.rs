@@ -94,6 +94,10 @@ impl MemoryBoard {
         self.end(post, at, MailStatus::Dead, Some(why));
     }
 
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        one == other || (self.is(Fault::CaseIsIgnored) && one.eq_ignore_ascii_case(other))
+    }
+
     fn lag_of(&self, post: &Post, from: &str, to: &str) -> Lag {
         let is_open = |mail: &Mail| match mail.status {
             MailStatus::Delivered => !self.is(Fault::LagForgetsDelivered),
@@ -151,7 +155,7 @@ impl Mailbox for MemoryBoard {
         let is_new = |status| {
             status == MailStatus::Unread || (comes_again && status == MailStatus::Acknowledged)
         };
-        let fits = |entry: &Entry| entry.mail.to == who && is_new(entry.mail.status);
+        let fits = |entry: &Entry| self.is_same(&entry.mail.to, who) && is_new(entry.mail.status);
         let Some(at) = post.mails.iter().position(fits) else { return Ok(None) };
         post.token += 1;
         let token = post.token;
@@ -209,10 +213,11 @@ impl Mailbox for MemoryBoard {
     fn peek(&mut self, query: &MailQuery) -> Result<Vec<Mail>, BoardError> {
         let mut world = self.world.lock().unwrap();
         let consumes = self.is(Fault::PeekConsumes);
+        let same = |one: &str, other: &str| self.is_same(one, other);
         let fits = |entry: &&mut Entry| {
             let Mail { from, to, status, .. } = &entry.mail;
             query.from.as_ref().is_none_or(|name| name == from)
-                && query.to.as_ref().is_none_or(|name| name == to)
+                && query.to.as_ref().is_none_or(|name| same(name, to))
                 && (query.with_archive || !status.is_settled())
         };
         let found = world.post.mails.iter_mut().filter(fits).take(query.limit);
