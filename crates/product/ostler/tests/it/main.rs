@@ -19,6 +19,8 @@ mod opening;
 mod own_tool;
 mod person_requests;
 mod recorded;
+#[path = "../../../../runtime/board-redis/tests/it/redis_server.rs"]
+mod redis_server;
 mod replay;
 mod reuse;
 mod second_protocol;
@@ -32,6 +34,7 @@ mod subagent_rights;
 mod subagents;
 mod support;
 mod surfaces;
+mod team_on_redis;
 mod team_protocol;
 mod teams;
 mod toy_protocol;
@@ -242,6 +245,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_plan_is_approved_by_its_hash_and_by_nothing_else
             a_person_approves_a_plan_and_a_stranger_does_not
             a_plan_that_nobody_approves_ends_its_task;
+        team_on_redis:
+            a_team_works_on_a_board_on_a_server;
         worker_reports:
             a_report_is_repeated_until_the_board_takes_it
             a_report_that_comes_too_late_is_said_with_its_branch;
