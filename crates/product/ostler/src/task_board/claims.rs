@@ -1,7 +1,7 @@
 //! The tasks that the agents of a session have claimed. The process renews them for as long as the session is open, and
 //! returns what is unfinished when it is closed. The fences stay here.
 
-use super::{BoardDesk, return_claim};
+use super::{BoardDesk, Patience, return_claim};
 use crate::session_events::SessionEvents;
 use crate::team::Addresses;
 use ostler_board::{BoardError, Refusal, Status, Task, TaskAction, TaskId, TaskQuery};
@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Of all agents of a session together.
 const MOST_CLAIMS: usize = 32;
+/// How long a session that closes tries to return a claim. Then the lease ends it.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct BoardClaims {
     pub(super) desk: Arc<BoardDesk>,
@@ -182,18 +184,33 @@ impl BoardClaims {
     /// desk; a later one is refused.
     pub(crate) async fn return_all(&self) {
         let Some(claims) = self.me.upgrade().filter(|claims| claims.is_used()) else { return };
-        let returned = self.desk.with(move |board| {
+        let desk = self.desk.clone();
+        let held = self.desk.with(move |_| {
             claims.is_closed.store(true, Ordering::Release);
-            let held: Vec<(TaskId, HeldClaim)> = claims.held().drain().collect();
-            for (id, HeldClaim { worker, fence }) in held {
-                let why = format!("the session of {worker} ended");
-                // A claim that is over has nothing to return.
-                let _ = return_claim(board, (id.as_str(), fence), &why);
-            }
-            Ok(())
+            Ok(claims.held().drain().collect::<Vec<_>>())
         });
-        if let Err(why) = returned.await {
-            self.warn(why);
+        let held = match held.await {
+            Ok(held) => held,
+            Err(why) => return self.warn(why),
+        };
+        for (id, HeldClaim { worker, fence }) in held {
+            let why = format!("the session of {worker} ended");
+            let task = id.clone();
+            // The session is closing already: only the time ends this.
+            let (closing, warn) = (CancellationToken::new(), Box::new(|_: &str| {}));
+            let patience = Patience { most: LAST_PATIENCE, closing, warn };
+            let returned = desk.insist(patience, move |board| {
+                match return_claim(board, (task.as_str(), fence), &why) {
+                    // A claim that is over has nothing to return.
+                    Err(BoardError::Refused(_)) => Ok(()),
+                    returned => returned.map(drop),
+                }
+            });
+            if let Err(why) = returned.await {
+                self.warn(format!(
+                    "task {id} could not be returned: {why}. Others can claim it when its lease ends"
+                ));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The access of a session to its board: one handle, used by one thread at a time, away from the threads of the runtime.
 
+use super::patience::DeskError;
 use super::{BoardOptions, BoardPlace, open_board_at};
 use crate::session_events::SessionEvents;
 use ostler_board::{Bell, BoardError, Delivery, MailReceipt, NewMail, Outcome, SharedBoard};
@@ -40,9 +41,17 @@ impl BoardDesk {
         self: &Arc<Self>,
         act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError> + Send + 'static,
     ) -> Result<T, String> {
+        self.attempt(act).await.map_err(|error| error.to_string())
+    }
+
+    /// The same, for whoever has to know whether it is worth trying again.
+    pub(super) async fn attempt<T: Send + 'static>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut dyn SharedBoard) -> Result<T, BoardError> + Send + 'static,
+    ) -> Result<T, DeskError> {
         let desk = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || desk.with_board(act)).await;
-        done.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        Ok(done.map_err(|error| DeskError::Refused(error.to_string()))??)
     }
 
     /// Blocks.
@@ -100,13 +109,14 @@ impl BoardDesk {
         received
     }
 
+    /// Tries once: whoever answers hears of the failure and can answer again.
     pub(crate) async fn settle(
         self: &Arc<Self>,
         delivery: Delivery,
         outcome: Outcome,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeskError> {
         self.count_write();
-        let settled = self.with(move |board| board.settle(&delivery, &outcome)).await;
+        let settled = self.attempt(move |board| board.settle(&delivery, &outcome)).await;
         self.count_write();
         settled
     }

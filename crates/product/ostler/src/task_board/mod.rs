@@ -3,12 +3,14 @@
 mod claims;
 mod desk;
 mod options;
+mod patience;
 mod quotation;
 mod seat;
 
 pub(crate) use claims::BoardClaims;
 pub(crate) use desk::BoardDesk;
 pub use options::{BoardOptions, BoardPlace};
+pub(crate) use patience::{DeskError, Patience};
 pub(crate) use seat::BoardSeat;
 
 use crate::system::SystemClock;

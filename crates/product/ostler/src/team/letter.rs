@@ -18,6 +18,7 @@ const REQUEST: &str = include_str!("../../../../../prompts/team/request.md").tri
 const PASSING: &str = include_str!("../../../../../prompts/team/passing.md").trim_ascii();
 const ANSWER: &str = include_str!("../../../../../prompts/team/answer.md").trim_ascii();
 const OVERDUE: &str = include_str!("../../../../../prompts/team/overdue.md").trim_ascii();
+const UNANSWERED: &str = include_str!("../../../../../prompts/team/unanswered.md").trim_ascii();
 const PLANNED_TASK: &str = include_str!("../../../../../prompts/team/task-plan.md").trim_ascii();
 const PLAN_SENT: &str = include_str!("../../../../../prompts/team/plan-sent.md").trim_ascii();
 const PLAN_GO: &str = include_str!("../../../../../prompts/team/plan-approved.md").trim_ascii();
@@ -80,6 +81,17 @@ pub(super) fn overdue(request: &MailId, limit: Duration) -> Inbound {
     let body = Message::user(fill(OVERDUE, &[("id", request.as_str()), ("limit", &limit)]));
     let (id, source) = (overdue_id(request), InboundSource::Harness);
     Inbound { id, source, when: When::AfterTurn, body, at: SystemClock.now() }
+}
+
+/// What the lead learns instead of an answer.
+pub(super) fn unanswered(request: &MailId, to: &str, limit: Duration) -> Inbound {
+    let limit = age(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    let named = [("id", request.as_str()), ("to", to), ("limit", &limit)];
+    let body = Message::meta(fill(UNANSWERED, &named));
+    // It takes the place of the answer.
+    let path = AgentPath::default().child(to);
+    let (id, source) = (overdue_id(request), InboundSource::Agent { path });
+    Inbound { id, source, when: When::NextBoundary, body, at: SystemClock.now() }
 }
 
 pub(super) fn overdue_id(request: &MailId) -> InboundId {

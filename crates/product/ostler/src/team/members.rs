@@ -21,6 +21,8 @@ pub(super) struct TeamState {
     pub(super) members: HashMap<String, MemberState>,
     /// Tasks of the lead whose reports have not arrived.
     pub(super) open: HashSet<MailId>,
+    /// Requests of the lead: to whom, and when they end at the latest.
+    pub(super) lead_waits: HashMap<MailId, (String, Instant)>,
     /// Requests of teammates that the lead has not answered.
     pub(super) asked: HashMap<String, Delivery>,
     /// Plans that nobody approved in time.
@@ -103,7 +105,13 @@ impl MemberState {
 
     /// Nothing that it began is its business any more.
     pub(super) fn forget(&mut self) {
-        (self.conduct, self.due, self.stop_by, self.task) = (None, None, None, None);
+        (self.stop_by, self.task) = (None, None);
+        self.forget_requests();
+    }
+
+    /// Its own, and those of others that it has not answered.
+    pub(super) fn forget_requests(&mut self) {
+        (self.conduct, self.due) = (None, None);
     }
 }
 
@@ -226,6 +234,8 @@ impl Team {
     }
 
     pub(super) fn reported(&self, about: &MailId) {
-        self.state().open.remove(about);
+        let mut state = self.state();
+        state.open.remove(about);
+        state.lead_waits.remove(about);
     }
 }

@@ -14,6 +14,7 @@ mod letter;
 mod mail_turn;
 mod members;
 mod options;
+mod parking;
 mod plans;
 mod post;
 mod seat;
@@ -28,11 +29,12 @@ pub use options::{TeamOptions, shipped_teammates};
 use crate::jobs::JobTable;
 use crate::session_events::SessionEvents;
 use crate::subagents::Subagents;
-use crate::system::new_uuid;
-use crate::task_board::{BoardClaims, BoardDesk, BoardSeat};
+use crate::system::{new_uuid, now_ms};
+use crate::task_board::{BoardClaims, BoardDesk, BoardSeat, DeskError, Patience};
 use members::TeamState;
 use ostler_board::{
-    AgentChange, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail, SharedBoard,
+    AgentChange, Delivery, Mail, MailId, MailKind, MailQuery, MailReceipt, MailStatus, NewMail,
+    Outcome, SharedBoard,
 };
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::{Event, Notice};
@@ -55,6 +57,10 @@ const MEMBER: &str = include_str!("../../../../../prompts/team/member.md").trim_
 const EVERYBODY: &str = "*";
 /// More than a board keeps.
 const MOST_MAIL: usize = 100_000;
+/// How long something that was done is tried to be recorded.
+const MOST_PATIENCE: Duration = Duration::from_secs(120);
+/// After a failure nothing may ring: whoever waits for mail looks again after this time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Team {
     addresses: Addresses,
@@ -123,16 +129,19 @@ impl Team {
         // A session that has said nothing yet has left no mail.
         self.state().is_resuming = !self.journal.conversation().0.is_empty();
         tokio::spawn(async move {
-            let Some(now) = team.upgrade() else { return };
-            let started = now.start().await;
-            now.state().is_resuming = false;
-            now.jobs.report_arrived();
-            let news = match started {
-                Ok(news) => news,
-                Err(why) => {
-                    now.warn(&why);
-                    now.is_serving.store(false, Ordering::Release);
-                    return;
+            let (now, news) = loop {
+                let Some(now) = team.upgrade() else { return };
+                let started = now.start().await;
+                now.state().is_resuming = false;
+                now.jobs.report_arrived();
+                match started {
+                    Ok(news) => break (now, news),
+                    Err(why) => now.warn(&why),
+                }
+                drop(now);
+                tokio::select! {
+                    () = closing.cancelled() => return,
+                    () = tokio::time::sleep(LOOK_AGAIN) => {}
                 }
             };
             for member in &now.members {
@@ -156,13 +165,25 @@ impl Team {
             }
             let sent = MailQuery { from: Some(lead.clone()), ..MailQuery::default() };
             let received = MailQuery { to: Some(lead), ..MailQuery::default() };
-            let tasks = board.peek(&sent)?.into_iter();
-            let tasks = tasks.filter(|mail| mail.kind() == MailKind::Task).map(|mail| mail.id);
+            let mut sent = board.peek(&sent)?;
+            sent.retain(|mail| mail.kind().wants_reply());
             let replies = board.peek(&received)?.into_iter().filter_map(|mail| mail.in_reply_to);
-            Ok(tasks.chain(replies).collect::<Vec<_>>())
+            Ok((sent, replies.collect::<Vec<_>>()))
         };
-        let open = self.desk.with(started).await?;
-        self.state().open.extend(open);
+        let (sent, answered) = self.desk.with(started).await?;
+        {
+            let mut state = self.state();
+            for mail in sent {
+                if mail.kind() == MailKind::Request {
+                    let gone = Duration::from_millis(now_ms().saturating_sub(mail.sent_ms));
+                    let due = Instant::now() + self.request_deadline.saturating_sub(gone);
+                    let to = self.addresses.name(&mail.to).to_owned();
+                    state.lead_waits.insert(mail.id.clone(), (to, due));
+                }
+                state.open.insert(mail.id);
+            }
+            state.open.extend(answered);
+        }
         self.members.iter().for_each(|member| self.announce(&member.name));
         Ok(news)
     }
@@ -189,6 +210,7 @@ impl Team {
 
     /// One message for each of them, which nobody answers.
     async fn notes(&self, from: &str, names: &[String], message: &str) -> ToolOutput {
+        let (mut reached, mut missed) = (Vec::new(), Vec::new());
         for name in names {
             let sent = match self.absence(name) {
                 Some(why) => Err(why),
@@ -198,21 +220,48 @@ impl Team {
                     self.desk.send(NewMail::new(id, from, to, message)).await.map(drop)
                 }
             };
-            if let Err(why) = sent {
-                return ToolOutput::error(format!("{name} did not get the message: {why}."));
+            match sent {
+                Ok(()) => reached.push(name.as_str()),
+                Err(why) => missed.push(format!("{name} did not get the message: {why}.")),
             }
         }
-        ToolOutput::text(format!("Sent to {}.", names.join(", ")))
+        if reached.is_empty() {
+            return ToolOutput::error(missed.join(" "));
+        }
+        // An error would make the sender repeat it to those who have it.
+        let reached = format!("Sent to {}.", reached.join(", "));
+        ToolOutput::text([vec![reached], missed].concat().join(" "))
     }
 
-    /// A task or a request of the lead, which does not wait.
+    /// Settles what a teammate asked the lead. After a failure the lead can answer again.
+    async fn answered(
+        &self,
+        name: &str,
+        request: Delivery,
+        answer: Outcome,
+    ) -> Result<(), DeskError> {
+        let settled = self.desk.settle(request.clone(), answer).await;
+        if matches!(settled, Err(DeskError::Unusable(_))) {
+            self.state().asked.entry(name.to_owned()).or_insert(request);
+        }
+        settled
+    }
+
+    /// A task or a request of the lead, which goes on meanwhile. A request ends at its deadline.
     async fn order(&self, to: &str, kind: MailKind, text: String) -> ToolOutput {
         if let Some(why) = self.absence(to) {
             return ToolOutput::error(format!("It was not sent: {why}."));
         }
         let id = MailId::of_kind(kind, &new_uuid());
         let mail = NewMail::new(id.clone(), self.addresses.lead(), self.address(to), text);
-        self.state().open.insert(id.clone());
+        {
+            let mut state = self.state();
+            state.open.insert(id.clone());
+            if kind == MailKind::Request {
+                let due = Instant::now() + self.request_deadline;
+                state.lead_waits.insert(id.clone(), (to.to_owned(), due));
+            }
+        }
         match self.desk.send(mail).await {
             Ok(receipt) if receipt.status != MailStatus::Bounced => {
                 ToolOutput::text(delegated(to, &receipt))
@@ -223,6 +272,26 @@ impl Team {
                 ToolOutput::error(format!("It was not sent: {why}."))
             }
         }
+    }
+
+    /// What was done is recorded even if the board cannot be used for a moment. If that takes too long, the mail stays with
+    /// its reader, and the log knows how far that came: the session goes on with it when it is opened again.
+    async fn settle_surely(&self, delivery: Delivery, outcome: Outcome) {
+        let id = delivery.mail.id.clone();
+        let settled = self.desk.settle_surely(delivery, outcome, self.patience());
+        if let Err(why) = settled.await {
+            self.warn(&format!(
+                "what became of mail {id} could not be recorded: {why}. It is tried again when the session is opened again"
+            ));
+            // Nobody waits for a report that does not arrive any more.
+            self.reported(&id);
+            self.jobs.report_arrived();
+        }
+    }
+
+    fn patience(&self) -> Patience<'_> {
+        let (most, closing) = (MOST_PATIENCE, self.subagents.closing());
+        Patience { most, closing, warn: Box::new(|why| self.warn(why)) }
     }
 
     /// Once, until something else goes wrong.
@@ -242,6 +311,12 @@ impl Team {
     fn state(&self) -> MutexGuard<'_, TeamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// When to look again after the board could not be used.
+fn look_again(due: Option<Instant>) -> Instant {
+    let soon = Instant::now() + LOOK_AGAIN;
+    due.map_or(soon, |due| due.min(soon))
 }
 
 /// False: the session ends.
@@ -317,7 +392,7 @@ impl Teamwork for Team {
             let asked = team.state().asked.remove(&to);
             if let Some(request) = asked {
                 let answer = Team::answer_to(&request, message);
-                return match team.desk.settle(request, answer).await {
+                return match team.answered(&to, request, answer).await {
                     Ok(()) => ToolOutput::text(format!("{to} has your answer.")),
                     Err(why) => ToolOutput::error(format!("{to} did not get your answer: {why}.")),
                 };

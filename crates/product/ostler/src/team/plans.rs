@@ -7,6 +7,7 @@
 use super::Team;
 use super::addresses::LEAD;
 use super::teammate::Teammate;
+use crate::task_board::DeskError;
 use ostler_board::protocol::Happening;
 use ostler_board::{Delivery, MailId, MailKind, MailQuery, NewMail, Outcome};
 use ostler_core::teammate::PlanView;
@@ -130,7 +131,7 @@ impl Team {
     pub(super) async fn approve(&self, name: &str, sha256: &str) -> Result<String, String> {
         self.plan_is_at_hand(name).await?;
         let (request, answer) = self.approval_of(name, sha256)?;
-        self.desk.settle(request, answer).await?;
+        self.answered(name, request, answer).await.map_err(|why| why.to_string())?;
         Ok(format!("The plan of {name} is approved"))
     }
 
@@ -138,7 +139,12 @@ impl Team {
     pub(super) fn approve_now(&self, name: &str, sha256: &str) -> Result<String, String> {
         let (request, answer) = self.approval_of(name, sha256)?;
         let settled = self.desk.with_board(|board| board.settle(&request, &answer));
-        settled.map_err(|error| error.to_string())?;
+        if let Err(error) = settled.map_err(DeskError::from) {
+            if matches!(error, DeskError::Unusable(_)) {
+                self.state().asked.entry(name.to_owned()).or_insert(request);
+            }
+            return Err(error.to_string());
+        }
         Ok(format!("The plan of {name} is approved"))
     }
 
@@ -191,8 +197,10 @@ impl Teammate {
         if team.step(self.name(), ask).is_err() {
             return false;
         }
-        if let Err(why) = team.desk.send(NewMail::new(id.clone(), from, to, text)).await {
-            team.warn(&why);
+        let plan = NewMail::new(id.clone(), from, to, text);
+        let sent = team.desk.send_surely(plan, team.patience());
+        if let Err(why) = sent.await {
+            team.warn(&why.to_string());
             let _ = team.step(self.name(), Happening::Ended { id });
             return false;
         }

@@ -4,7 +4,6 @@
 use super::Team;
 use super::teammate::Teammate;
 use crate::system::{SystemClock, new_uuid};
-use ostler_board::AgentChange;
 use ostler_core::ids::InboundId;
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::message::Message;
@@ -48,16 +47,10 @@ impl Team {
 
     /// What it has in hand becomes unread, and all that is unread bounces.
     async fn shut_down(&self, name: &str) {
-        let (who, lead) = (self.address(name), Some(self.addresses.lead()));
-        self.desk.count_write();
-        let ended = self.desk.with(move |board| {
-            board.set_agent(&who, &AgentChange::Started { lead })?;
-            board.set_agent(&who, &AgentChange::Finished)
-        });
-        let ended = ended.await;
-        self.desk.count_write();
-        if let Err(why) = ended {
-            self.warn(&why);
+        let who = (self.address(name), self.addresses.lead());
+        let ended = self.desk.finish_agent(who, self.patience());
+        if let Err(why) = ended.await {
+            self.warn(&why.to_string());
         }
         {
             let mut state = self.state();

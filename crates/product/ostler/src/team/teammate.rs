@@ -67,15 +67,18 @@ impl Teammate {
             if self.has_ended(&team).await {
                 return;
             }
+            let mut due = team.due(self.name());
             match self.next(&team).await {
                 Ok(Some(next)) => {
                     self.take(team, next).await;
                     continue;
                 }
                 Ok(None) => {}
-                Err(why) => team.warn(&why),
+                Err(why) => {
+                    team.warn(&why);
+                    due = Some(super::look_again(due));
+                }
             }
-            let due = team.due(self.name());
             drop(team);
             let goes_on = tokio::select! {
                 goes_on = super::next_news(&mut news, &self.closing, due) => goes_on,
@@ -113,6 +116,12 @@ impl Teammate {
     }
 
     async fn take(&mut self, team: Arc<Team>, next: Next) {
+        if let Some(why) = team.parked(self.name()) {
+            if let Next::Mail(delivery) = next {
+                self.return_mail(&team, delivery, &why).await;
+            }
+            return self.return_all(&team, &why).await;
+        }
         match next {
             Next::Overdue(request) if is_plan(&request) => self.plan_expired(&team, &request).await,
             Next::Overdue(request) => {
@@ -135,10 +144,6 @@ impl Teammate {
 
     /// A task, or a request of somebody else.
     async fn answer(&mut self, team: Arc<Team>, delivery: Delivery) {
-        if let Some(why) = team.parked(self.name()) {
-            let text = format!("Not done: {why}.");
-            return self.settle(&team, delivery, Outcome::Replied { text }).await;
-        }
         team.begins(self.name(), label(&delivery.mail.text));
         let is_task = delivery.mail.kind() == MailKind::Task;
         self.task = is_task.then(|| delivery.mail.id.clone());
@@ -195,6 +200,9 @@ impl Teammate {
         };
         self.settle(team, delivery, Outcome::Replied { text }).await;
         team.ends(self.name(), result.as_ref().err().map(String::as_str));
+        if let Some(why) = team.parked(self.name()) {
+            self.return_all(team, &why).await;
+        }
     }
 
     /// A request of this teammate was answered, or will not be. `mail` says so, or else its deadline.
@@ -239,7 +247,6 @@ impl Teammate {
         self.task = None;
         let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
         let input = match self.progress(&team, &delivery).await {
-            _ if team.parked(self.name()).is_some() => None,
             Progress::NotBegun => {
                 Some(FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses))))
             }
@@ -301,9 +308,7 @@ impl Teammate {
     }
 
     pub(super) async fn settle(&self, team: &Arc<Team>, delivery: Delivery, outcome: Outcome) {
-        if let Err(why) = team.desk.settle(delivery, outcome).await {
-            team.warn(&why);
-        }
+        team.settle_surely(delivery, outcome).await;
     }
 
     /// Only a mail that was delivered before can be known to the log.

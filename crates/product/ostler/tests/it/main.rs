@@ -35,6 +35,7 @@ mod subagents;
 mod support;
 mod surfaces;
 mod team_on_redis;
+mod team_outages;
 mod team_protocol;
 mod teams;
 mod toy_protocol;
@@ -247,6 +248,14 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_plan_that_nobody_approves_ends_its_task;
         team_on_redis:
             a_team_works_on_a_board_on_a_server;
+        team_outages:
+            a_report_arrives_when_the_board_is_back
+            mail_is_read_when_the_board_is_back
+            the_lead_answers_again_after_a_failure
+            mail_to_a_parked_teammate_goes_back_to_its_sender_and_the_lead
+            a_broadcast_reaches_all_who_can_be_reached
+            a_request_that_the_lead_does_not_answer_ends_at_its_deadline
+            a_request_of_the_lead_ends_at_its_deadline;
         worker_reports:
             a_report_is_repeated_until_the_board_takes_it
             a_report_that_comes_too_late_is_said_with_its_branch;
