@@ -204,7 +204,11 @@ fn may_be_ours(connection: &Connection) -> rusqlite::Result<bool> {
     }
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-    Ok(tables == 0 && pragma(connection, "user_version")? == 0)
+    if tables == 0 && pragma(connection, "user_version")? == 0 {
+        return Ok(true);
+    }
+    // Another process may have made the board between these reads.
+    Ok(pragma(connection, "application_id")? == APPLICATION)
 }
 
 fn identity(path: &Path) -> std::io::Result<(u64, u64)> {

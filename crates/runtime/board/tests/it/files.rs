@@ -160,3 +160,24 @@ fn its_files_are_private_and_it_is_whole_after_reopening() {
     drop(board);
     assert_eq!(open_file(&path, clock()).show("a").unwrap().title, "task a");
 }
+
+/// Whoever comes second may look at the file at any moment of its making.
+#[test]
+fn a_new_board_can_be_made_by_several_at_once() {
+    const ROUNDS: usize = 100;
+    const THREADS: usize = 6;
+    let folder = tempfile::tempdir().unwrap();
+    let together = std::sync::Barrier::new(THREADS);
+    let make = || {
+        (0..ROUNDS).filter_map(|round| {
+            together.wait();
+            opened(&folder.path().join(format!("{round}.db"))).err()
+        })
+    };
+    let failed: Vec<BoardError> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..THREADS).map(|_| scope.spawn(|| make().collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(failed.is_empty(), "{} failed, the first because {}", failed.len(), failed[0]);
+}
