@@ -3,6 +3,7 @@
 mod code_text;
 mod environment;
 pub mod events_schema;
+mod fault_tests;
 mod files;
 mod layers;
 mod licences;
@@ -42,6 +43,7 @@ pub fn tidy(root: &Path) -> Report {
     tool_names::check(&sources, &mut report);
     provider_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
+    fault_tests::check(root, &sources, &mut report);
     layers::check(root, &mut report);
     licences::check(root, &mut report);
     report
