@@ -38,16 +38,22 @@ impl Queue {
         Queue(Mutex::new(Waiting { places, held: items > 0, ..Waiting::default() }))
     }
 
-    /// What may start at once goes before what is held.
     pub(crate) fn push(&self, place: Place) {
         let mut waiting = self.waiting();
-        match place {
-            Place::Direct(_) if waiting.held => waiting.places.push_front(place),
-            place => {
-                waiting.held = false;
-                waiting.places.push_back(place);
-            }
+        waiting.held = false;
+        waiting.places.push_back(place);
+    }
+
+    /// A prompt that can start at once, ahead of what is held. It is given back if something has to end first. Of prompts
+    /// that arrive at the same moment one starts; the others have to be recorded, because nothing else would keep them.
+    pub(crate) fn push_if_idle(&self, prompt: Prompt) -> Option<Prompt> {
+        let mut waiting = self.waiting();
+        let is_taken = waiting.places.iter().any(|place| matches!(place, Place::Direct(_)));
+        if waiting.busy || is_taken || (!waiting.held && !waiting.places.is_empty()) {
+            return Some(prompt);
         }
+        waiting.places.push_front(Place::Direct(prompt));
+        None
     }
 
     /// What is held may start.
@@ -62,12 +68,6 @@ impl Queue {
             waiting.held = false;
             waiting.places.clear();
         }
-    }
-
-    /// Something has to end before a new prompt can start.
-    pub(crate) fn is_busy(&self) -> bool {
-        let waiting = self.waiting();
-        waiting.busy || (!waiting.held && !waiting.places.is_empty())
     }
 
     /// A turn runs.

@@ -175,10 +175,14 @@ impl Session {
 
     /// What can start at once is recorded by its turn; what has to wait is recorded now.
     fn prompt(&self, prompt: Prompt) -> Result<InputReceipt, InputRefused> {
-        if self.shared.events.is_driven() && !self.shared.queue.is_busy() {
-            self.enqueue(Place::Direct(prompt));
+        let prompt = match self.shared.events.is_driven() {
+            true => self.shared.queue.push_if_idle(prompt),
+            false => Some(prompt),
+        };
+        let Some(prompt) = prompt else {
+            self.shared.events.wake_driver();
             return Ok(InputReceipt::Done);
-        }
+        };
         let message = prompt.marked(prompt.message.clone());
         self.arrive(message, Delivery::AfterTurn)
     }

@@ -170,6 +170,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_stuck_observer_holds_nobody_up
             a_second_driver_is_refused_and_a_prompt_waits
             a_queue_survives_an_interrupt_and_a_restart
+            of_two_prompts_at_once_one_is_recorded
             a_steer_reaches_the_model_once
             an_open_question_is_asked_again
             closing_one_session_leaves_the_others_alone

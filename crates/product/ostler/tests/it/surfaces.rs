@@ -167,6 +167,34 @@ pub async fn a_queue_survives_an_interrupt_and_a_restart() {
     assert!(session.queued().is_empty());
 }
 
+/// Before the driver has taken the first, the second comes: nothing but the log would keep it if the process died now.
+pub async fn of_two_prompts_at_once_one_is_recorded() {
+    let script =
+        ["one", "two", "three", "four"].map(text).into_iter().fold(Script::new(), Script::answer);
+    let world = World::new(script);
+    let session = open(world.on_disk());
+    session.send(Input::Prompt("zebra".into())).unwrap();
+    let id = session.id().to_string();
+    drop(session);
+    let resumed = with_log(world.on_disk(), SessionChoice::Resume(id));
+    let session = reopened(|| resumed.clone()).await;
+    let mut driver = session.drive().unwrap();
+    let first = session.send(Input::Prompt("giraffe".into())).unwrap();
+    assert!(matches!(first, InputReceipt::Done), "{first:?}");
+    let second = session.send(Input::Prompt("lion".into())).unwrap();
+    assert!(matches!(second, InputReceipt::Queued(_)), "{second:?}");
+    let recorded = world.log().iter().filter(|entry| entry["fact"] == "inbound").count();
+    assert_eq!(recorded, 2, "zebra and lion");
+    for _ in 0..3 {
+        until(&mut driver, |event| matches!(event, Event::Finished(_))).await;
+    }
+    let last = world.told(2);
+    let at = |word: &str| last.find(word).unwrap_or_else(|| panic!("{word}: {last}"));
+    assert!(at("giraffe") < at("zebra") && at("zebra") < at("lion"), "{last}");
+    assert!(["giraffe", "zebra", "lion"].iter().all(|word| last.matches(word).count() == 1));
+    assert!(session.queued().is_empty());
+}
+
 fn steer(session: &Session, words: &str) {
     let receipt = session.send(Input::Steer(Message::user(words))).unwrap();
     assert!(matches!(receipt, InputReceipt::Queued(_)), "{receipt:?}");
