@@ -131,6 +131,11 @@ impl Queue {
         waiting.held |= keep && !waiting.places.is_empty();
     }
 
+    /// A summary that was asked for waits.
+    pub(crate) fn has_compaction(&self) -> bool {
+        self.waiting().places.iter().any(|place| matches!(place, Place::Compact(_)))
+    }
+
     /// Summaries that were asked for are forgotten.
     pub(crate) fn cancel_compactions(&self) {
         self.waiting().places.retain(|place| !matches!(place, Place::Compact(_)));

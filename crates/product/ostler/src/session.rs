@@ -223,6 +223,12 @@ impl Session {
         self.shared.agent.inbox().pending().iter().map(Inbound::queued).collect()
     }
 
+    /// A prompt or a summary that a person asked for waits.
+    pub fn has_queued(&self) -> bool {
+        let is_prompt = |item: &QueuedItem| item.source == InboundSource::Person;
+        self.queued().iter().any(is_prompt) || self.shared.queue.has_compaction()
+    }
+
     /// Drives the session until it is closed: turns run while the driver is polled.
     ///
     /// # Errors

@@ -3,10 +3,12 @@
 mod agents;
 mod approvals;
 mod commands;
+mod controls;
 mod jobs;
 mod kept_jobs;
 mod person_requests;
 mod questions;
+mod steering;
 mod stopping;
 mod team;
 mod typing;

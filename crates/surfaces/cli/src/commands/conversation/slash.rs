@@ -8,7 +8,9 @@ use crate::output::visible::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;
-use ostler::{Driver, ForkPoint, Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+use ostler::{
+    Driver, ForkPoint, InboundSource, Input, InputReceipt, Message, Mode, Prompt, SessionChoice,
+};
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -58,6 +60,7 @@ type why not.
 Outside a session, `ostler permissions` lists the rules, explains why Ostler
 asks about a call, and revokes approvals.";
 
+const NOTHING_QUEUED: &str = "Nothing is queued.";
 const UNDO_USAGE: &str = "/undo, /undo N, /undo --list or /undo --redo; --dry-run only lists, --keep PATH leaves a path as it is";
 const REWIND_USAGE: &str = "/rewind or /rewind TURN; --files or --conversation restores only one of them, --dry-run only lists";
 
@@ -103,6 +106,7 @@ impl Conversation<'_> {
                 Effect::Lines(Vec::new())
             }
             "/compact" => Effect::Turn(self.session.compact(focus(rest))?),
+            "/queue" if rest.is_empty() && !self.session.has_queued() => NOTHING_QUEUED.into(),
             "/queue" if rest.is_empty() => Effect::Turn(self.session.run_queued()?),
             "/queue" => Effect::Turn(self.session.ask(Prompt::typed(rest))?),
             "/continue" if self.session.can_resume_turn() => {
@@ -121,21 +125,16 @@ impl Conversation<'_> {
         let (command, rest) = split(line);
         let receipt = match command {
             "" => return Ok(Vec::new()),
+            "/queue" if rest.is_empty() => return self.release_queue(),
             "/queue" => self.session.send(Input::Prompt(Prompt::typed(rest)))?,
             "/compact" => self.session.send(Input::Compact { focus: focus(rest) })?,
             "/background" => {
                 self.session.send(Input::Background { call: None })?;
                 return Ok(Vec::new());
             }
-            "/mode" | "/model" | "/add-dir" | "/help" | "/context" | "/cost" | "/agents"
-            | "/jobs" | "/team" | "/tasks" | "/mail" => {
-                return self.looked_up(command, rest).map(Option::unwrap_or_default);
-            }
             _ if command.starts_with('/') => {
-                let (command, line) = (visible(command), visible(line));
-                return Ok(vec![format!(
-                    "{command} waits for the turn to end: stop it with Ctrl+C, or enter /queue {line}"
-                )]);
+                let lines = self.looked_up(command, rest)?;
+                return Ok(lines.unwrap_or_else(|| vec![waits_for_turn(line)]));
             }
             _ => self.session.send(Input::Steer(Message::user(line)))?,
         };
@@ -143,12 +142,24 @@ impl Conversation<'_> {
         Ok(waits.then(|| "(queued until the turn ends)".to_owned()).into_iter().collect())
     }
 
+    /// `/queue` alone: what was held back starts when the turn ends, as it would start at once without one.
+    fn release_queue(&self) -> Result<Vec<String>> {
+        if !self.session.has_queued() {
+            return Ok(vec![NOTHING_QUEUED.to_owned()]);
+        }
+        self.session.send(Input::RunQueued)?;
+        let queued = self.session.queued();
+        let prompts = queued.iter().filter(|item| item.source == InboundSource::Person);
+        let shown = prompts.map(|item| format!("  {}", visible(&item.text)));
+        Ok(std::iter::once("queued until the turn ends:".to_owned()).chain(shown).collect())
+    }
+
     /// Commands that need no turn. None: there is no such command.
     async fn at_once(&mut self, command: &str, rest: &str) -> Result<Option<Vec<String>>> {
         match command {
-            "/permissions" => self.own("permissions", "list").await?,
-            "/memory" if rest.is_empty() => self.own("memory", "list").await?,
-            "/memory" => self.own("memory search --", rest).await?,
+            "/permissions" => self.own(&["permissions", "list"]).await?,
+            "/memory" if rest.is_empty() => self.own(&["memory", "list"]).await?,
+            "/memory" => self.own(&["memory", "search", "--", rest]).await?,
             _ => return self.looked_up(command, rest),
         }
         Ok(Some(Vec::new()))
@@ -245,7 +256,9 @@ impl Conversation<'_> {
         let is_turn = command == "/rewind" && !rest.is_empty() && !rest.starts_with('-');
         let rest = if is_turn { format!("--to {rest}") } else { rest.to_owned() };
         let words = format!("{rest} --session {}", self.session.id());
-        let Ok(args) = parsed(command.trim_start_matches('/'), &words) else {
+        let words =
+            std::iter::once(command.trim_start_matches('/')).chain(words.split_whitespace());
+        let Ok(args) = parsed(words) else {
             let entered = format!("{command} {rest}");
             let usage = if command == "/undo" { UNDO_USAGE } else { REWIND_USAGE };
             bail!("cannot read \"{}\"; use {usage}", visible(entered.trim()));
@@ -268,8 +281,8 @@ impl Conversation<'_> {
     }
 
     /// Runs a command of this program, as if it had been entered in the shell. The terminal is the command's meanwhile.
-    async fn own(&self, command: &str, rest: &str) -> Result<()> {
-        let args = parsed(command, rest)?;
+    async fn own(&self, words: &[&str]) -> Result<()> {
+        let args = parsed(words.iter().copied())?;
         if !matches!(args.command, Some(Command::Permissions(_) | Command::Memory(_))) {
             bail!("this is not a command of a session");
         }
@@ -279,8 +292,20 @@ impl Conversation<'_> {
     }
 }
 
-fn parsed(command: &str, rest: &str) -> Result<Args> {
-    let words = command.split(' ').chain(rest.split_whitespace());
+/// For a command that needs the session to be idle, and for the name of a skill. Only the latter can be queued.
+fn waits_for_turn(line: &str) -> String {
+    let (command, _) = split(line);
+    let (shown, line) = (visible(command), visible(line));
+    let is_ours = ["/exit", "/new"].contains(&command) || words(&[]).iter().any(|it| it == command);
+    match is_ours {
+        true => format!("{shown} waits for the turn to end: stop it with Ctrl+C"),
+        false => format!(
+            "{shown} waits for the turn to end: stop it with Ctrl+C, or enter /queue {line}"
+        ),
+    }
+}
+
+fn parsed<'a>(words: impl Iterator<Item = &'a str>) -> Result<Args> {
     let words = std::iter::once("ostler").chain(words);
     Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))
 }
