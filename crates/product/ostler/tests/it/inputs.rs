@@ -3,7 +3,7 @@
 use crate::support::{World, answer, becomes, finished, open, try_open, until, with, with_log};
 use ostler::{
     Event, ForkPoint, Input, InputReceipt, InputRefused, Mode, Reply, Rewind, Rewinding, Session,
-    SessionChoice, SessionRules, Terminal, Undo, Undoes,
+    SessionChoice, SessionRules, Terminal, Thinking, Undo, Undoes,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -100,6 +100,35 @@ pub async fn rules_are_kept_and_read_back() {
     let session = reopened(&world, &id).await;
     assert_eq!(session.control().rules.deny, ["Bash(touch:*)"]);
     assert_eq!(finished(session.ask("go").unwrap()).await.denials.len(), 1);
+}
+
+/// Also in the middle of a turn: the request with the results has them.
+pub async fn the_next_request_has_the_chosen_model_and_thinking() {
+    let script = Script::new()
+        .answer(text("hello"))
+        .answer(text("I look.").gate("hold").call("Bash", json!({ "command": "true" })))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let session = world.engine();
+    finished(session.ask("first").unwrap()).await;
+    session.send(Input::SetModel("other".into())).unwrap();
+    session.send(Input::SetThinking(Thinking::Budget(2_000))).unwrap();
+    let mut turn = session.ask("second").unwrap();
+    until(&mut turn, |event| matches!(event, Event::TextDelta { .. })).await;
+    session.send(Input::SetModel("third".into())).unwrap();
+    session.send(Input::SetThinking(Thinking::Disabled)).unwrap();
+    world.server.gate("hold").open();
+    finished(turn).await;
+    let sent = |n: usize| {
+        let request = world.server.requests()[n].json().clone();
+        (request["model"].clone(), request["thinking"]["budget_tokens"].clone())
+    };
+    let (none, some) = (json!(null), json!(2_000));
+    let expected = [("scripted", &none), ("other", &some), ("third", &none)];
+    for (n, (model, thinking)) in expected.into_iter().enumerate() {
+        assert_eq!(sent(n), (json!(model), thinking.clone()), "request {n}");
+    }
+    world.assert_never_rejected();
 }
 
 pub async fn later_commands_see_another_environment() {

@@ -108,6 +108,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_denied_file_is_hidden_from_searches_and_commands
             what_is_denied_elsewhere_stays_denied
             rules_are_kept_and_read_back
+            the_next_request_has_the_chosen_model_and_thinking
             later_commands_see_another_environment
             a_fork_is_another_session
             a_session_goes_back_to_before_a_turn
