@@ -132,7 +132,7 @@ pub(crate) fn verdict_on(
 }
 
 fn asks(why: String) -> Decision {
-    let reasons = vec![Reason { by: By::BuiltIn, why, part: None, rule: None }];
+    let reasons = vec![Reason::new(By::BuiltIn, why)];
     Decision { verdict: Verdict::Ask, reasons, offer: Vec::new() }
 }
 

@@ -154,7 +154,7 @@ pub use ostler_core::ids::{
     CallId, CountingIds, IdSource, InboundId, JobId, ModelId, QuestionId, SessionId,
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
-pub use ostler_core::job::{JobEnd, JobKind, JobRecord, JobStatus, JobView, summary_of};
+pub use ostler_core::job::{JobEnd, JobKind, JobRecord, JobStatus, JobView};
 pub use ostler_core::late_tools::{ToolRefusal, ToolRefused, USE_TOOL, as_said};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Purpose, Purse, Sum, Usage};

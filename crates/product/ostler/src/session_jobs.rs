@@ -105,7 +105,7 @@ impl Session {
                 "background {word} {names} {verb}; `ostler jobs list` shows what runs, `ostler jobs stop` ends it"
             )
         });
-        stopped.chain(continuing).map(|text| Notice::Command { text }).collect()
+        stopped.chain(continuing).map(|text| Notice::Job { text }).collect()
     }
 
     /// The end of a job that a person stopped starts no turn: that person knows of it. Where nobody attends the session,

@@ -101,7 +101,7 @@ impl Environment {
     pub fn home(&self) -> Result<PathBuf, ProfileError> {
         let home = self.state_directory()?;
         let checked = ostler::check_state_directory(&home);
-        checked.map(|()| home).map_err(|error| ProfileError::State(error.to_string()))
+        checked.map(|()| home).map_err(ProfileError::State)
     }
 
     /// Reads one file instead of looking through all time zones for its name.

@@ -11,5 +11,5 @@ pub enum ProfileError {
     Config(String),
     /// Others can change the state directory, so nothing in it is read.
     #[error("{0}")]
-    State(String),
+    State(ostler::StoreError),
 }

@@ -31,6 +31,9 @@ pub enum InboundSource {
     /// A job in the background.
     Job {
         id: String,
+        /// How it ended, in a line for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     /// Tools came or went, by name.
     Tools {

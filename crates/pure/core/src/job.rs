@@ -182,7 +182,7 @@ pub fn label(description: Option<&str>, command: &str) -> String {
 /// What the owner of a job is told when it has ended. `output` is its newest output.
 pub fn notice(job: &JobRecord, end: &JobEnd, output: &str) -> Message {
     let file = job.output.as_ref().map(|path| path.display().to_string());
-    let summary = format!("Background {} \"{}\" {}", job.kind.name(), job.label, end.words);
+    let summary = summary(job, end);
     let shown = tail(output.trim_end(), PREVIEW);
     let preview = match (shown.is_empty(), shown.len() < output.trim_end().len()) {
         (true, _) => "(no output)".to_owned(),
@@ -206,7 +206,12 @@ pub fn notice(job: &JobRecord, end: &JobEnd, output: &str) -> Message {
     Message::meta(text)
 }
 
-/// What a notice says in one line, for people: `Background command "Run the tests" completed (exit code 0)`.
+/// How a job ended, in a line for people: `Background command "Run the tests" completed (exit code 0)`.
+pub fn summary(job: &JobRecord, end: &JobEnd) -> String {
+    format!("Background {} \"{}\" {}", job.kind.name(), job.label, end.words)
+}
+
+/// The same line from a notice in a log.
 pub fn summary_of(notice: &str) -> Option<&str> {
     let (_, rest) = notice.split_once("<task-notification>")?;
     let (_, rest) = rest.split_once("<summary>")?;

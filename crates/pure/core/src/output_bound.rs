@@ -32,8 +32,9 @@ pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
         texts => preview(&texts.join("\n"), cap, blobs),
     };
     let images = output.content.iter().filter(|part| matches!(part, ResultPart::Image(_))).cloned();
+    let instead = output.shown.map(|text| text.chars().take(cap).collect());
     let content = std::iter::once(ResultPart::text(shown)).chain(images).collect();
-    ToolOutput { content, ..output }
+    ToolOutput { content, shown: instead, ..output }
 }
 
 fn preview(whole: &str, cap: usize, blobs: &dyn Blobs) -> String {

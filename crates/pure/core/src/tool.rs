@@ -22,6 +22,8 @@ pub struct ToolSpec {
 pub struct ToolOutput {
     pub content: Vec<ResultPart>,
     pub is_error: bool,
+    /// What a person reads instead of the content, where that has marks or hints that only the model needs.
+    pub shown: Option<String>,
     /// Files whose content the model has now seen, by hash: what a later edit is compared with.
     pub seen: Vec<Seen>,
     /// The same result as data, for programs that read the event stream.
@@ -61,7 +63,8 @@ impl ToolOutput {
 
     /// A call that could not be run as asked: wrapped, so that the model tells misuse from output.
     pub fn misuse(text: impl std::fmt::Display) -> Self {
-        ToolOutput::error(format!("<tool_use_error>{text}</tool_use_error>"))
+        let marked = ToolOutput::error(format!("<tool_use_error>{text}</tool_use_error>"));
+        ToolOutput { shown: Some(text.to_string()), ..marked }
     }
 
     pub fn len(&self) -> usize {

@@ -42,6 +42,9 @@ pub struct Reason {
     pub part: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<CitedRule>>,
+    /// The words of the hooks that decided, without their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
 }
 
 /// The rule behind a reason, and where it is written.
@@ -135,7 +138,7 @@ pub(super) enum Ruling {
 
 impl Reason {
     pub fn new(by: By, why: impl Into<String>) -> Self {
-        Reason { by, why: why.into(), part: None, rule: None }
+        Reason { by, why: why.into(), part: None, rule: None, said: None }
     }
 }
 

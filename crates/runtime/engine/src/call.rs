@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::gate::Gate;
-use crate::hook_calls::TaskEnd;
+use crate::hook_calls::{TaskEnd, by_hook};
 use crate::hooks::messages;
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
@@ -332,9 +332,7 @@ async fn hear(
         // A hook can say no to such a call, but it cannot answer for the person.
         Some(_) if job.access.person.is_some() => None,
         Some(hook) => Some(yes(By::Hook, format!("the hook {hook} said yes"))),
-        None if heard.stand >= Stand::Block => {
-            Some(Decision::of(Ruled::Deny, By::Hook, heard.why()))
-        }
+        None if heard.stand >= Stand::Block => Some(by_hook(heard.why(), heard.feedback())),
         None => None,
     }
 }

@@ -125,9 +125,7 @@ fn why_refused(tool: &str, refused: &Verdict) -> Decision {
     if let Some(refusal) = &refused.refusal {
         return refusal.clone();
     }
-    let text = text_of(&refused.output);
-    let tagged = text.strip_prefix("<tool_use_error>");
-    let words = tagged.and_then(|text| text.strip_suffix("</tool_use_error>")).unwrap_or(&text);
+    let words = refused.output.shown.clone().unwrap_or_else(|| text_of(&refused.output));
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let why = format!("{tool} cannot be called with the changed input: {line}");
     Decision::of(Ruled::Deny, By::BuiltIn, why)

@@ -81,18 +81,18 @@ impl Scheduler {
         let Some(call) = self.calls.get_mut(index) else { return };
         call.hooks.pending = false;
         call.state = CallState::Waiting;
-        let why = outcome.why();
+        let (why, said) = (outcome.why(), outcome.feedback());
         let added = outcome.context.iter().map(|text| context("PreToolUse", text));
         call.hooks.notes.extend(added);
         call.hooks.record = record(&outcome);
         match outcome.stand {
             Stand::Prevent => {
                 let text = texts::HOOK_ENDED.replace("{why}", &why);
-                self.refuse(index, Verdict::denied_saying(text, by_hook(why.clone())));
+                self.refuse(index, Verdict::denied_saying(text, by_hook(why.clone(), said)));
                 self.ended_by.get_or_insert(why);
             }
             Stand::Defer => self.deferred = true,
-            Stand::Block => self.refuse(index, Verdict::denied(by_hook(why))),
+            Stand::Block => self.refuse(index, Verdict::denied(by_hook(why, said))),
             Stand::Ask | Stand::Pass => {
                 let rewritten = outcome.rewritten(&call.input);
                 if let Some(input) = rewritten {
@@ -102,7 +102,7 @@ impl Scheduler {
                     return;
                 }
                 if outcome.stand == Stand::Ask {
-                    self.raise(index, why);
+                    self.raise(index, why, said);
                 }
             }
         }
@@ -142,10 +142,10 @@ impl Scheduler {
         }
     }
 
-    fn raise(&mut self, index: usize, why: String) {
+    fn raise(&mut self, index: usize, why: String, said: String) {
         if self.agent.gate.mode() == Mode::DontAsk {
             let why = format!("{why}, and this mode does not ask");
-            return self.refuse(index, Verdict::denied(by_hook(why)));
+            return self.refuse(index, Verdict::denied(by_hook(why, said)));
         }
         let Some(call) = self.calls.get_mut(index) else { return };
         call.hooks.raised = true;
@@ -155,7 +155,7 @@ impl Scheduler {
         }
         let reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
         let before = Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() };
-        call.set_decision(raised(before, why));
+        call.set_decision(raised(before, of_hook(why, Some(said))));
     }
 
     /// Reports a finished call to hooks that listen; until then the call is not over.
@@ -265,23 +265,29 @@ fn event_after(
     })
 }
 
-fn by_hook(why: String) -> Decision {
-    Decision::of(Ruled::Deny, By::Hook, why)
+/// `said`: the words of the hooks themselves.
+pub(crate) fn by_hook(why: String, said: String) -> Decision {
+    let reasons = vec![of_hook(why, Some(said))];
+    Decision { verdict: Ruled::Deny, reasons, offer: Vec::new() }
+}
+
+fn of_hook(why: String, said: Option<String>) -> Reason {
+    Reason { said, ..Reason::new(By::Hook, why) }
 }
 
 /// A question of a hook, whatever the rules say. No rule answers for a hook, so none is offered.
-fn raised(decision: Decision, why: String) -> Decision {
+fn raised(decision: Decision, by: Reason) -> Decision {
     let mut reasons = match decision.verdict {
         Ruled::Ask => decision.reasons,
         _ => Vec::new(),
     };
-    reasons.insert(0, Reason::new(By::Hook, why));
+    reasons.insert(0, by);
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
 }
 
 /// The hook that wanted a person to look wants it still.
 pub(crate) fn by_hook_again(decision: Decision) -> Decision {
-    raised(decision, "a hook wants you to look at this call".into())
+    raised(decision, of_hook("a hook wants you to look at this call".into(), None))
 }
 
 fn objection(tool: &str, outcome: &HookOutcome) -> String {

@@ -12,6 +12,7 @@ pub(crate) fn replaced(output: &ToolOutput, value: Value) -> Option<ToolOutput> 
     let text: String = text_of(&value)?.chars().take(MOST).collect();
     Some(ToolOutput {
         content: vec![ResultPart::Text { text }],
+        shown: None,
         detail: value.is_object().then_some(value),
         ..output.clone()
     })

@@ -155,6 +155,7 @@ impl Turn {
             outcome: verdict.outcome,
             decision: call.decision().cloned().map(Box::new),
             result,
+            shown: verdict.output.shown.clone(),
             detail: verdict.output.detail.clone(),
             took_ms: verdict.took.map(millis),
             input: call.is_changed.then(|| Box::new(call.input.clone())),

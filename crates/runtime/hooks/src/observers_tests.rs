@@ -27,6 +27,7 @@ fn ended(id: &str, name: &str, text: &str, is_error: bool, denied: bool) -> Even
         outcome,
         decision: None,
         result,
+        shown: None,
         detail: None,
         took_ms: (!denied).then_some(20),
         input: None,

@@ -58,9 +58,7 @@ fn check_entry(path: &Path) -> Result<(), StoreError> {
     }
     let (owner, me) = (metadata.uid(), rustix::process::geteuid().as_raw());
     if owner != me && owner != 0 {
-        return refuse(format!(
-            "it belongs to another user ({owner}, not {me}). Remove it, or set OSTLER_HOME to another directory"
-        ));
+        return Err(StoreError::OtherOwner { path: path.to_owned(), owner, me });
     }
     closed_to_others(path, &metadata)
 }

@@ -88,8 +88,16 @@ impl Shipped for Recall {
 /// A piece of the log that can be found.
 struct LogPiece {
     seq: u64,
+    /// What it is, in words.
     who: String,
+    source: PieceSource,
     text: String,
+}
+
+enum PieceSource {
+    Words,
+    Call(CallId),
+    Result(CallId),
 }
 
 /// Shows all pieces, oldest first, until time is up.
@@ -121,7 +129,8 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
             match block {
                 // What the harness wrote is repeated where it counts.
                 Block::Text { text, meta: false } => {
-                    see(LogPiece { seq, who: who.to_owned(), text: text.clone() });
+                    let (who, source) = (who.to_owned(), PieceSource::Words);
+                    see(LogPiece { seq, who, source, text: text.clone() });
                 }
                 Block::ToolUse { id, name, .. } if name == Recall::NAME => {
                     ours.insert(id.clone());
@@ -130,6 +139,7 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
                     see(LogPiece {
                         seq,
                         who: format!("call {id} {name}"),
+                        source: PieceSource::Call(id.clone()),
                         text: input.to_string(),
                     });
                 }
@@ -144,7 +154,8 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
             if !ours.contains(&id) =>
         {
             let kind = if is_error { "failed" } else { "result of" };
-            see(LogPiece { seq, who: format!("{kind} call {id}"), text: joined(&content) });
+            let (who, source) = (format!("{kind} call {id}"), PieceSource::Result(id));
+            see(LogPiece { seq, who, source, text: joined(&content) });
         }
         _ => {}
     }
@@ -215,13 +226,10 @@ fn excerpt(whole: &str, words: &[String]) -> String {
 
 fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &TaskStop) -> ToolOutput {
     let (mut input, mut result) = (None, None);
-    let failed = pieces(log, stop, |piece| {
-        let named = piece.who.split(' ').any(|word| word == call);
-        if named && piece.who.starts_with("call ") {
-            input = Some(piece);
-        } else if named {
-            result = Some(piece);
-        }
+    let failed = pieces(log, stop, |piece| match &piece.source {
+        PieceSource::Call(id) if id.as_str() == call => input = Some(piece),
+        PieceSource::Result(id) if id.as_str() == call => result = Some(piece),
+        _ => {}
     });
     if let Some(failed) = failed {
         return failed;

@@ -39,7 +39,7 @@ impl Arrivals for Once {
         let told = self.0.clone();
         Box::pin(async move {
             told.notified().await;
-            let source = InboundSource::Job { id: "j1".into() };
+            let source = InboundSource::Job { id: "j1".into(), summary: None };
             QueuedItem { id: "i1".into(), source, when: Delivery::Later, text: "done".into() }
         })
     }

@@ -1,7 +1,7 @@
 //! Exit codes, decided in one place.
 
 use crate::output::printer;
-use ostler::{Error, Event, Finished, Terminal, words as event_words};
+use ostler::{Error, Event, Finished, StoreError, Terminal, words as event_words};
 use ostler_profile::{Environment, ProfileError};
 use std::process::ExitCode;
 
@@ -63,7 +63,7 @@ pub fn report(error: &anyhow::Error) -> Code {
 /// What went wrong, and what to do where only this program knows it.
 pub fn words(error: &anyhow::Error) -> String {
     let said = format!("{error:#}");
-    if code_of(error) == Code::Usage || said.contains("OSTLER_HOME") {
+    if code_of(error) == Code::Usage || says_where_home_can_be(error) {
         return said;
     }
     let home = Environment::read().state_directory().ok();
@@ -71,6 +71,14 @@ pub fn words(error: &anyhow::Error) -> String {
         true => format!("{}. {CHOOSE_HOME}", said.trim_end_matches('.')),
         false => said,
     }
+}
+
+fn says_where_home_can_be(error: &anyhow::Error) -> bool {
+    let refused = match (error.downcast_ref::<ProfileError>(), error.downcast_ref::<Error>()) {
+        (Some(ProfileError::State(refused)), _) | (_, Some(Error::Store(refused))) => refused,
+        _ => return false,
+    };
+    matches!(refused, StoreError::OtherOwner { .. })
 }
 
 /// What to do about a home that cannot be written.
@@ -102,10 +110,8 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::Model(_)
             | Error::Exec(_),
         ) => Code::Config,
-        Some(Error::Store(ostler::StoreError::NoSuchPoint { .. })) => Code::Usage,
-        Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
-            Code::Failed
-        }
+        Some(Error::Store(StoreError::NoSuchPoint { .. })) => Code::Usage,
+        Some(Error::Store(StoreError::NotFound(_) | StoreError::Exists(_))) => Code::Failed,
         Some(
             Error::Find(_)
             | Error::Transcript(_)

@@ -258,9 +258,10 @@ impl JobTable {
 
     /// The one record of the end. What the log refuses now is reported when the session is opened again.
     fn report(&self, job: &JobRecord, end: &JobEnd, output: &str, by: EndedBy) {
+        let (id, summary) = (job.id.to_string(), Some(job::summary(job, end)));
         let item = Inbound {
             id: InboundId::new(SystemIds.uuid()),
-            source: InboundSource::Job { id: job.id.to_string() },
+            source: InboundSource::Job { id, summary },
             when: Delivery::NextBoundary,
             body: job::notice(job, end, output),
             at: SystemClock.now(),

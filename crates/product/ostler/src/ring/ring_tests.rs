@@ -31,6 +31,7 @@ fn result(seq: u64) -> Arc<Envelope> {
         outcome: CallOutcome::Succeeded,
         decision: None,
         result: Block::ToolResult { id: "c".into(), content, is_error: false },
+        shown: None,
         detail: None,
         took_ms: None,
         input: None,

@@ -18,9 +18,10 @@ fn event(event: &Event) -> usize {
         Event::CallProgress { tail, .. } => tail.len(),
         Event::BlockFinished { block } => self::block(block),
         Event::CallStarted { input, .. } => value(input),
-        Event::CallFinished { result, decision, detail, input, .. } => {
+        Event::CallFinished { result, shown, decision, detail, input, .. } => {
             let values = detail.iter().chain(input.as_deref()).map(value);
-            block(result) + counted(decision) + values.sum::<usize>()
+            let shown = shown.as_ref().map_or(0, String::len);
+            block(result) + shown + counted(decision) + values.sum::<usize>()
         }
         Event::CallAsked { decision, question, .. } => {
             let input = question.as_ref().map_or(0, |question| value(&question.input));
@@ -111,6 +112,7 @@ mod tests {
             outcome: ostler_core::event::CallOutcome::Succeeded,
             decision: None,
             result: Block::ToolResult { id: "c".into(), content, is_error: false },
+            shown: None,
             detail: Some(json!({ "rows": [1, 2] })),
             took_ms: None,
             input: None,

@@ -284,6 +284,13 @@ impl AgentReport {
         let failure = self.failure.as_ref().map(|(_, why)| why.as_str());
         let mut output = output(&self.name, failure, &self.text);
         output.content.extend(self.work.iter().map(|work| ResultPart::text(work.to_string())));
+        // How to go on with it is for the model.
+        let text = |part: &ResultPart| match part {
+            ResultPart::Text { text } => Some(text.clone()),
+            ResultPart::Image(_) => None,
+        };
+        let texts: Vec<String> = output.content.iter().filter_map(text).collect();
+        output.shown = Some(texts.join("\n"));
         output.content.push(ResultPart::text(resume_hint(&self.name)));
         let mut detail = json!({ "agent": self.name, "session": self.session.as_str() });
         if let Some(AgentWorkPlace::Branch { branch, commit }) = &self.work {

@@ -221,7 +221,7 @@ impl BoardClaims {
 
     fn warn(&self, why: String) {
         let text = format!("task board: {why}");
-        self.events.emit(Event::notice(Notice::Command { text }));
+        self.events.emit(Event::notice(Notice::Board { text }));
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<TaskId, HeldClaim>> {

@@ -72,7 +72,7 @@ impl BoardDesk {
                 let text = format!(
                     "{error}. Using the project's own board on this machine until this session ends"
                 );
-                self.events.emit(Event::notice(Notice::Command { text }));
+                self.events.emit(Event::notice(Notice::Board { text }));
                 open_board_at(&BoardPlace::Project, &self.home, &self.project)
             }
             opened => opened,

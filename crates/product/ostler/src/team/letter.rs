@@ -1,7 +1,7 @@
 //! Mail as the model reads it: quoted, so that what somebody wrote cannot pass for a word of ours or of a person.
 
 use super::addresses::Addresses;
-use super::plans::{hash, is_plan, is_refusal};
+use super::plans::{hash, is_plan};
 use crate::system::SystemClock;
 use ostler_board::{Delivery, Mail, MailId, MailKind};
 use ostler_core::event::AgentPath;
@@ -37,17 +37,20 @@ pub(super) fn item_id(mail: &Mail) -> InboundId {
 
 /// For a teammate: a turn of its own.
 pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inbound {
-    let mail_is_verdict = delivery.mail.in_reply_to.as_ref().is_some_and(is_plan);
     let form = match delivery.mail.kind() {
         MailKind::Task => TASK,
         MailKind::Request => REQUEST,
-        MailKind::Reply if mail_is_verdict && is_refusal(&delivery.mail.text) => PLAN_BACK,
-        MailKind::Reply if mail_is_verdict => PLAN_GO,
         MailKind::Reply | MailKind::Notice => ANSWER,
         MailKind::Note => NOTE,
     };
     let body = Message::user(quoted(form, delivery, addresses));
     item(delivery, addresses, When::AfterTurn, body)
+}
+
+/// For a teammate whose plan was answered: it may begin, or has to plan again.
+pub(super) fn on_plan(delivery: &Delivery, addresses: &Addresses, is_approved: bool) -> Inbound {
+    let form = if is_approved { PLAN_GO } else { PLAN_BACK };
+    item(delivery, addresses, When::AfterTurn, Message::user(quoted(form, delivery, addresses)))
 }
 
 /// A task for a teammate that needs an approved plan before it changes anything.

@@ -136,7 +136,7 @@ impl Team {
                         "{name} is parked because its last {MOST_FAILURES} tasks failed, the last one: {why}"
                     );
                     member.parked = Some(why.clone());
-                    self.events.emit(Event::notice(Notice::Command { text: why }));
+                    self.events.emit(Event::notice(Notice::Team { text: why }));
                 }
             }
         }

@@ -298,7 +298,7 @@ impl Team {
     fn warn(&self, why: &str) {
         let text = format!("team mail: {why}");
         if self.state().warned.replace(text.clone()).as_ref() != Some(&text) {
-            self.events.emit(Event::notice(Notice::Command { text }));
+            self.events.emit(Event::notice(Notice::Team { text }));
         }
     }
 

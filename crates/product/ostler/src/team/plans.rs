@@ -6,10 +6,12 @@
 
 use super::Team;
 use super::addresses::LEAD;
+use super::letter::on_plan;
 use super::teammate::Teammate;
 use crate::task_board::DeskError;
 use ostler_board::protocol::Happening;
-use ostler_board::{Delivery, MailId, MailKind, MailQuery, NewMail, Outcome};
+use ostler_board::{Delivery, Mail, MailId, MailKind, MailQuery, NewMail, Outcome};
+use ostler_core::inbox::Inbound;
 use ostler_core::teammate::PlanView;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -37,10 +39,6 @@ pub(super) fn plan_id(task: &str, number: usize) -> MailId {
 
 pub(super) fn is_plan(id: &MailId) -> bool {
     id.as_str().starts_with(PLAN)
-}
-
-pub(super) fn is_refusal(text: &str) -> bool {
-    text.starts_with(REFUSED)
 }
 
 pub(super) fn hash(plan: &str) -> String {
@@ -74,6 +72,15 @@ impl Team {
         let reply = answered.iter().find(|mail| mail.id == id.reply());
         let verdict = reply.map(|reply| reply.text == approval(&plan.text));
         Ok(Some(NewestPlan { number, text: plan.text, verdict }))
+    }
+
+    /// Whether this answer to a plan approves it.
+    pub(super) async fn approves(&self, name: &str, answer: &Mail) -> Result<bool, String> {
+        let (from, to) = (Some(self.address(name)), Some(self.addresses.lead()));
+        let query = MailQuery { from, to, with_archive: true, limit: super::MOST_MAIL };
+        let sent = self.desk.with(move |board| board.peek(&query)).await?;
+        let plan = sent.iter().find(|mail| Some(&mail.id) == answer.in_reply_to.as_ref());
+        Ok(plan.is_some_and(|plan| answer.text == approval(&plan.text)))
     }
 
     async fn is_approved(&self, name: &str, task: &MailId) -> bool {
@@ -159,6 +166,15 @@ impl Team {
 }
 
 impl Teammate {
+    /// What it learns about its plan. Where that cannot be found out, it is not approved, as for its rights.
+    pub(super) async fn answer_to_plan(&self, team: &Team, delivery: &Delivery) -> Inbound {
+        let is_approved = team.approves(self.name(), &delivery.mail).await.unwrap_or_else(|why| {
+            team.warn(&why);
+            false
+        });
+        on_plan(delivery, &team.addresses, is_approved)
+    }
+
     /// Whether it may leave plan mode for this task.
     pub(super) async fn may_change(&self, team: &Arc<Team>) -> bool {
         match &self.task {

@@ -132,9 +132,12 @@ impl Teammate {
             Next::Mail(delivery) => match (delivery.mail.kind(), delivery.mail.in_reply_to.clone())
             {
                 (MailKind::Task | MailKind::Request, _) => self.answer(team, delivery).await,
-                (MailKind::Reply | MailKind::Notice, Some(request)) => {
-                    let input =
-                        FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses)));
+                (kind @ (MailKind::Reply | MailKind::Notice), Some(request)) => {
+                    let item = match kind == MailKind::Reply && is_plan(&request) {
+                        true => self.answer_to_plan(&team, &delivery).await,
+                        false => for_teammate(&delivery, &team.addresses),
+                    };
+                    let input = FirstInput::Item(Box::new(item));
                     self.request_ended(team, &request, input, Some(delivery)).await;
                 }
                 _ => self.read(team, delivery).await,

@@ -245,7 +245,7 @@ pub async fn a_server_that_is_down_at_the_start_has_a_substitute() {
         }));
         let seen = all(session.ask("go").unwrap()).await;
         let is_warning = |event: &Event| match event {
-            Event::Notice { notice: Notice::Command { text }, .. } => text.contains("own board"),
+            Event::Notice { notice: Notice::Board { text }, .. } => text.contains("own board"),
             _ => false,
         };
         let warnings = seen.iter().filter(|envelope| is_warning(&envelope.event)).count();

@@ -133,6 +133,9 @@ pub enum Event {
         /// None where there was nothing to decide, e.g. about an unknown tool.
         decision: Option<Box<Decision>>,
         result: Block,
+        /// What a person reads instead of the result, where that has marks or hints that only the model needs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
         detail: Option<Value>,
         /// How long the tool itself ran; none if it did not.
         took_ms: Option<u64>,

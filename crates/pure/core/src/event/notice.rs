@@ -86,6 +86,18 @@ pub enum Notice {
     Command {
         text: String,
     },
+    /// A background job was stopped, or continues after Ostler.
+    Job {
+        text: String,
+    },
+    /// Something about a team or its mail went wrong.
+    Team {
+        text: String,
+    },
+    /// The task board cannot be used, or took a task back.
+    Board {
+        text: String,
+    },
     /// An instruction file was not read, or not wholly.
     Instructions {
         text: String,
@@ -177,6 +189,9 @@ impl Notice {
             Notice::Mcp { .. } => "mcp",
             Notice::Sandbox { .. } => "sandbox",
             Notice::Command { .. } => "command",
+            Notice::Job { .. } => "job",
+            Notice::Team { .. } => "team",
+            Notice::Board { .. } => "board",
             Notice::Instructions { .. } => "instructions",
             Notice::MoreInstructions => "more_instructions",
             Notice::Skill { .. } => "skill",

@@ -17,6 +17,10 @@ use crate::turn::Terminal;
 use proptest::prelude::*;
 use std::time::Duration;
 
+#[path = "notice_strategies_tests.rs"]
+mod notices;
+pub(crate) use notices::notice;
+
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "\\PC{0,20}", Just("\u{0}\u{1b}[2J\u{2028}\n\"".to_owned())]
 }
@@ -132,8 +136,13 @@ pub(crate) fn decision() -> impl Strategy<Value = Decision> {
         text,
         source,
     });
-    let reason = (by(), text(), prop::option::of(text()), prop::option::of(rule))
-        .prop_map(|(by, why, part, rule)| Reason { by, why, part, rule: rule.map(Box::new) });
+    let said = prop::option::of(text());
+    let reason = (by(), text(), prop::option::of(text()), prop::option::of(rule), said).prop_map(
+        |(by, why, part, rule, said)| {
+            let rule = rule.map(Box::new);
+            Reason { by, why, part, rule, said }
+        },
+    );
     (verdict(), prop::collection::vec(reason, 0..3), prop::collection::vec(text(), 0..3))
         .prop_map(|(verdict, reasons, offer)| Decision { verdict, reasons, offer })
 }
@@ -199,7 +208,8 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
         Just(InboundSource::Person),
         Just(InboundSource::Harness),
         (names(), names()).prop_map(|(added, removed)| InboundSource::Tools { added, removed }),
-        text().prop_map(|id| InboundSource::Job { id }),
+        (text(), prop::option::of(text()))
+            .prop_map(|(id, summary)| InboundSource::Job { id, summary }),
         text().prop_map(|name| InboundSource::Agent { path: AgentPath::default().child(name) }),
     ]
     .boxed();
@@ -244,6 +254,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = CallOutcome> {
         NotRun::Interrupted,
         NotRun::HookEndedTurn,
         NotRun::BudgetSpent,
+        NotRun::Redirected,
     ]);
     prop_oneof![
         Just(CallOutcome::Succeeded),
@@ -252,74 +263,6 @@ pub(crate) fn outcome() -> impl Strategy<Value = CallOutcome> {
         why.prop_map(|why| CallOutcome::NotRun { why }),
         Just(CallOutcome::Stopped),
         Just(CallOutcome::Panicked),
-    ]
-}
-
-pub(crate) fn notice() -> impl Strategy<Value = Notice> {
-    let change = prop_oneof![
-        (text(), text()).prop_map(|(from, to)| Change::Model { from, to }),
-        Just(Change::MadeRoom),
-        Just(Change::Unknown),
-        any::<u64>().prop_map(|seconds| Change::Pause { seconds }),
-    ];
-    let not_compacted = prop_oneof![
-        Just(NotCompacted::SwitchedOff),
-        Just(NotCompacted::NothingEarlier),
-        Just(NotCompacted::TooLittleToGain),
-        any::<(u64, u64)>()
-            .prop_map(|(tokens, window)| NotCompacted::StaysTooLarge { tokens, window }),
-        text().prop_map(|text| NotCompacted::Hook { text }),
-        Just(NotCompacted::NoRoomGained),
-    ];
-    let stages = vec![StageName::Budget, StageName::Snip, StageName::Micro, StageName::Collapse];
-    let said = text().prop_flat_map(|text| {
-        prop::sample::select(vec![
-            Notice::UnknownStopReason { reason: text.clone() },
-            Notice::Provider { text: text.clone() },
-            Notice::BudgetUnknown { text: text.clone() },
-            Notice::Ledger { text: text.clone() },
-            Notice::Hook { text: text.clone() },
-            Notice::Mcp { server: text.clone(), text: text.clone() },
-            Notice::Sandbox { text: text.clone() },
-            Notice::Command { text: text.clone() },
-            Notice::Instructions { text: text.clone() },
-            Notice::Memory { text: text.clone() },
-            Notice::MemoryByWords { text: text.clone() },
-            Notice::SessionLog { text: text.clone() },
-            Notice::Directory { text: text.clone() },
-            Notice::UnknownTool { name: text.clone() },
-            Notice::Undo { text },
-            Notice::NoCallMade,
-            Notice::MoreInstructions,
-            Notice::MemoryLate,
-        ])
-    });
-    prop_oneof![
-        said,
-        (model(), any::<u64>(), any::<u64>()).prop_map(|(model, prompt_tokens, output_tokens)| {
-            Notice::UsageEstimated { model, prompt_tokens, output_tokens }
-        }),
-        (any::<u64>(), any::<u64>(), change).prop_map(|(expected, read, change)| {
-            Notice::CacheBroken(Broken { expected, read, change })
-        }),
-        model().prop_map(|model| Notice::PriceUnknown { model }),
-        (text(), prop::option::of(money()))
-            .prop_map(|(budget, limit_usd)| Notice::BudgetSpent { budget, limit_usd }),
-        (prop::sample::select(stages), any::<[u64; 3]>()).prop_map(|(stage, n)| {
-            let [count, tokens_before, tokens_after] = n;
-            Notice::RoomMade { stage, count, tokens_before, tokens_after }
-        }),
-        not_compacted.prop_map(Notice::NotCompacted),
-        ("[a-z/]{1,9}", any::<u64>(), text()).prop_map(|(file, line, what)| Notice::Skill {
-            file: file.into(),
-            line,
-            what
-        }),
-        (id(), text(), any::<u64>()).prop_map(|(id, name, seconds)| Notice::SlowCall {
-            id,
-            name,
-            seconds
-        }),
     ]
 }
 
@@ -455,17 +398,19 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             outcome(),
             prop::option::of(decision()),
             block(),
+            prop::option::of(text()),
             value(),
             prop::option::of(any::<u64>()),
             value()
         )
-            .prop_map(|(id, outcome, decision, result, detail, took_ms, input)| {
+            .prop_map(|(id, outcome, decision, result, shown, detail, took_ms, input)| {
                 Event::CallFinished {
                     id,
                     name: "Bash".into(),
                     outcome,
                     decision: decision.map(Box::new),
                     result,
+                    shown,
                     // `null` and nothing are the same on the wire.
                     detail: Some(detail).filter(|detail| !detail.is_null()),
                     took_ms,

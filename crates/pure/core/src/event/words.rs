@@ -6,6 +6,7 @@ use crate::ledger::Usage;
 use crate::permission::{By, Decision, Tier, Verdict};
 use crate::text::{dollars, thousands};
 use crate::turn::Terminal;
+use std::path::Path;
 
 pub fn notice(notice: &Notice) -> String {
     match notice {
@@ -39,11 +40,7 @@ pub fn notice(notice: &Notice) -> String {
                 .into()
         }
         Notice::Mcp { server, text } => format!("MCP server {server}: {text}"),
-        Notice::Skill { file, line, what } => {
-            let text = format!("{}:{line}: {what}", file.display());
-            // A name in it may be anything.
-            text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-        }
+        Notice::Skill { file, line, what } => skill(file, *line, what),
         Notice::MemoryLate => "Memory took too long; this prompt is sent without it.".into(),
         Notice::UnknownTool { name } => {
             format!("unknown tool \"{name}\" on the command line: ignored")
@@ -59,12 +56,21 @@ pub fn notice(notice: &Notice) -> String {
         | Notice::Hook { text }
         | Notice::Sandbox { text }
         | Notice::Command { text }
+        | Notice::Job { text }
+        | Notice::Team { text }
+        | Notice::Board { text }
         | Notice::Instructions { text }
         | Notice::Memory { text }
         | Notice::MemoryByWords { text }
         | Notice::SessionLog { text }
         | Notice::Directory { text } => text.clone(),
     }
+}
+
+fn skill(file: &Path, line: u64, what: &str) -> String {
+    let text = format!("{}:{line}: {what}", file.display());
+    // A name in it may be anything.
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 fn budget(notice: &Notice) -> String {
@@ -175,7 +181,7 @@ mod tests {
         let by = |by: By, effect: Verdict, source: Option<Source>| {
             let cited = |source| CitedRule { effect, text: "sudo".into(), source };
             let rule = source.map(cited).map(Box::new);
-            Reason { by, why: "w".into(), part: None, rule }
+            Reason { by, why: "w".into(), part: None, rule, said: None }
         };
         let at = |file: &str, line| Source {
             tier: Tier::User,

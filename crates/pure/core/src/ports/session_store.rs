@@ -11,6 +11,10 @@ use std::sync::Arc;
 pub enum StoreError {
     #[error("cannot {doing} {path}: {why}")]
     Io { doing: &'static str, path: PathBuf, why: String },
+    #[error(
+        "cannot use {path}: it belongs to another user ({owner}, not {me}). Remove it, or set OSTLER_HOME to another directory"
+    )]
+    OtherOwner { path: PathBuf, owner: u32, me: u32 },
     #[error("there is no session {0}. `ostler sessions` lists those of this directory")]
     NotFound(SessionId),
     #[error("session {0} exists already")]

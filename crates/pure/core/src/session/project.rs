@@ -257,7 +257,7 @@ impl SessionRecord {
     }
 
     fn arrived(&mut self, item: Inbound) {
-        if let InboundSource::Job { id } = &item.source {
+        if let InboundSource::Job { id, .. } = &item.source {
             self.jobs.retain(|job| job.id.as_str() != id);
         }
         if self.inbox.iter().all(|had| had.id != item.id) {

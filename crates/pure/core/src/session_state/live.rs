@@ -119,8 +119,11 @@ impl CallStage {
     }
 }
 
-/// The beginning of the first text of a result.
-pub(super) fn excerpt(result: &Block) -> String {
+/// The beginning of what is shown instead of a result, or of its first text.
+pub(super) fn excerpt(result: &Block, shown: Option<&str>) -> String {
+    if let Some(shown) = shown {
+        return text::head(shown, EXCERPT).0.to_owned();
+    }
     let Block::ToolResult { content, .. } = result else { return String::new() };
     let first = content.iter().find_map(|part| match part {
         ResultPart::Text { text } => Some(text),

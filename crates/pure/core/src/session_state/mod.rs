@@ -313,8 +313,8 @@ impl SessionState {
                     tail.clone_from(newest);
                 }
             }
-            Event::CallFinished { id, name, outcome, result, took_ms, input, .. } => {
-                let excerpt = live::excerpt(result);
+            Event::CallFinished { id, name, outcome, result, shown, took_ms, input, .. } => {
+                let excerpt = live::excerpt(result, shown.as_deref());
                 let (outcome, took_ms) = (*outcome, *took_ms);
                 let call = self.call(id, name);
                 call.stage = CallStage::Finished { outcome, excerpt, took_ms };

@@ -280,8 +280,11 @@ fn stage(own: &[&Envelope], call: &CallId) -> CallStage {
             })
             .unwrap_or_default(),
         },
-        Event::CallFinished { outcome, result, took_ms, .. } => {
+        Event::CallFinished { outcome, result, shown, took_ms, .. } => {
             let text = match result {
+                _ if shown.is_some() => {
+                    shown.as_ref().map(|text| text.chars().take(EXCERPT).collect())
+                }
                 Block::ToolResult { content, .. } => content.iter().find_map(|part| match part {
                     ResultPart::Text { text } => Some(text.chars().take(EXCERPT).collect()),
                     ResultPart::Image(_) => None,

@@ -98,10 +98,27 @@ fn rename(event: Event, n: u8, units: u16) -> Event {
         }
         Event::CallStarted { name, input, .. } => Event::CallStarted { id: call, name, input },
         Event::CallProgress { tail, .. } => Event::CallProgress { id: call, tail },
-        Event::CallFinished { name, outcome, decision, result, detail, took_ms, input, .. } => {
-            let id = call;
-            Event::CallFinished { id, name, outcome, decision, result, detail, took_ms, input }
-        }
+        Event::CallFinished {
+            name,
+            outcome,
+            decision,
+            result,
+            shown,
+            detail,
+            took_ms,
+            input,
+            ..
+        } => Event::CallFinished {
+            id: call,
+            name,
+            outcome,
+            decision,
+            result,
+            shown,
+            detail,
+            took_ms,
+            input,
+        },
         other => other,
     }
 }
@@ -211,6 +228,7 @@ pub(super) fn over(id: &str, result: &str) -> Event {
         outcome: CallOutcome::Succeeded,
         decision: None,
         result: Block::ToolResult { id: id.into(), content, is_error: false },
+        shown: None,
         detail: None,
         took_ms: Some(7),
         input: None,

@@ -31,7 +31,7 @@ pub(crate) fn steer(id: &str) -> Inbound {
 }
 
 pub(crate) fn notice(id: &str, when: Delivery) -> Inbound {
-    item(id, InboundSource::Job { id: "j1".into() }, when)
+    item(id, InboundSource::Job { id: "j1".into(), summary: None }, when)
 }
 
 pub(crate) fn arrive(rig: &Rig, item: Inbound) {

@@ -291,7 +291,7 @@ fn second_turn() -> Vec<Entry> {
     let input = json!({"command": "touch golden"});
     let id = CallId::new("toolu_03");
     let mail = InboundSource::Agent { path: AgentPath::default() };
-    let job = InboundSource::Job { id: "job-1".into() };
+    let job = InboundSource::Job { id: "job-1".into(), summary: None };
     vec![
         Entry::prompt(Message::user("One more thing"), at(8)),
         Entry::Answer {

@@ -10,7 +10,7 @@ use crate::output::screen::Screen;
 use crate::output::visible::visible;
 use crate::output::{agents, say, usage};
 use anyhow::Result;
-use ostler::{Envelope, Event, Finished, InboundSource, QueuedItem, summary_of, words};
+use ostler::{Envelope, Event, Finished, InboundSource, QueuedItem, words};
 
 /// Characters of a title and of an answer in the line about a resumed session.
 const OVERVIEW: usize = 60;
@@ -55,10 +55,8 @@ impl LineOutput {
     /// Says why a turn starts that nobody asked for: the first of these that is the end of a job or mail of a teammate.
     pub fn explain(&mut self, items: &[QueuedItem]) -> Result<()> {
         let mut reasons = items.iter().filter_map(|item| match &item.source {
-            InboundSource::Job { id } => {
-                let summary = summary_of(&item.text).map(str::to_owned);
-                Some(summary.unwrap_or_else(|| format!("Background job {id} ended")))
-            }
+            InboundSource::Job { summary: Some(summary), .. } => Some(summary.clone()),
+            InboundSource::Job { id, .. } => Some(format!("Background job {id} ended")),
             InboundSource::Agent { path } => Some(format!("Mail from {}", path.names().join("/"))),
             _ => None,
         });

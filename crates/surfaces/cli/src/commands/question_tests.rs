@@ -20,10 +20,9 @@ fn question(input: Value) -> Question {
 
 fn because(why: &str, part: Option<&str>, rule: Option<&str>) -> Reason {
     Reason {
-        by: By::Default,
-        why: why.into(),
         part: part.map(str::to_owned),
         rule: rule.map(cited).map(Box::new),
+        ..Reason::new(By::Default, why)
     }
 }
 

@@ -55,8 +55,8 @@ impl<S: Sink> Screen<S> {
             }
             Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
             Event::CallStarted { name, input, .. } => self.call(name, input)?,
-            Event::CallFinished { name, result, outcome, .. } => {
-                self.result(name, result, outcome.is_denied())?
+            Event::CallFinished { name, result, shown, outcome, .. } => {
+                self.result(name, (result, shown.as_deref()), outcome.is_denied())?
             }
             Event::Plan(plan) => self.plan(plan)?,
             Event::Compacting { .. } => {
@@ -131,7 +131,13 @@ impl<S: Sink> Screen<S> {
         self.line(&format!("{mark} {} {subject}", self.paint.bold(&visible(name))))
     }
 
-    fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
+    /// A result, and what is shown instead of it.
+    fn result(
+        &mut self,
+        name: &str,
+        (result, instead): (&Block, Option<&str>),
+        denied: bool,
+    ) -> Result<()> {
         let Block::ToolResult { is_error, .. } = result else { return Ok(()) };
         let view = if *is_error { ResultView::Lines } else { self.tools.facts(name).result };
         // The plan itself is shown.
@@ -141,7 +147,7 @@ impl<S: Sink> Screen<S> {
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
-        let text = shown(result);
+        let text = shown(result, instead);
         let mut lines: Vec<&str> = text.lines().collect();
         let mut most = RESULT_LINES;
         if view == ResultView::Changes {
@@ -225,24 +231,17 @@ pub fn retry_line(retry: &Retry) -> String {
     format!("{message}; retrying in {seconds:.1} s ({} of {})", retry.attempt, retry.of)
 }
 
-/// A result without what only the model needs.
-pub fn shown(result: &Block) -> String {
+/// A result as a person reads it. `instead`: the event says what that is.
+pub fn shown(result: &Block, instead: Option<&str>) -> String {
     let Block::ToolResult { content, .. } = result else { return String::new() };
+    if let Some(text) = instead {
+        return strip_terminal(text);
+    }
     let part = |part: &ResultPart| match part {
-        ResultPart::Text { text } if text.starts_with(RESUME_HINT) => None,
-        ResultPart::Text { text } => Some(strip_terminal(untagged(text))),
-        ResultPart::Image(image) => Some(format!("[{} image]", image.media)),
+        ResultPart::Text { text } => strip_terminal(text),
+        ResultPart::Image(image) => format!("[{} image]", image.media),
     };
-    content.iter().filter_map(part).collect::<Vec<_>>().join("\n")
-}
-
-/// How the model goes on with an agent.
-const RESUME_HINT: &str = "[To go on with this agent, call Agent with resume ";
-
-/// The words of an error, without the mark that the model knows it by.
-fn untagged(text: &str) -> &str {
-    let inner = text.strip_prefix("<tool_use_error>");
-    inner.and_then(|text| text.strip_suffix("</tool_use_error>")).unwrap_or(text)
+    content.iter().map(part).collect::<Vec<String>>().join("\n")
 }
 
 #[cfg(test)]
@@ -275,20 +274,14 @@ mod tests {
         }
     }
 
+    /// The event says what a person reads; words that look like a mark are words.
     #[test]
-    fn a_result_is_shown_without_what_the_model_needs() {
-        let of = |texts: &[&str]| Block::ToolResult {
-            id: "c1".into(),
-            content: texts.iter().map(|text| ResultPart::text(*text)).collect(),
-            is_error: true,
-        };
-        let hint = "[To go on with this agent, call Agent with resume \"general-1\".]";
-        assert_eq!(shown(&of(&["It is done.", hint])), "It is done.");
-        assert_eq!(
-            shown(&of(&["<tool_use_error>Read it first.</tool_use_error>"])),
-            "Read it first."
-        );
-        assert_eq!(shown(&of(&["a <tool_use_error>"])), "a <tool_use_error>");
+    fn a_result_is_shown_as_the_event_says() {
+        let text = "<tool_use_error>Read it first.</tool_use_error>";
+        let content = vec![ResultPart::text(text)];
+        let result = Block::ToolResult { id: "c1".into(), content, is_error: true };
+        assert_eq!(shown(&result, Some("Read it\u{1b}[8m first.")), "Read it first.");
+        assert_eq!(shown(&result, None), text);
     }
 
     #[test]

@@ -37,12 +37,13 @@ impl<S: Sink> Output for TextOutput<S> {
                 name,
                 outcome: CallOutcome::Failed | CallOutcome::NotRun { .. },
                 result,
+                shown: instead,
                 detail,
                 ..
             } if delegates(name)
                 && detail.as_ref().is_none_or(|detail| detail["agent"].is_null()) =>
             {
-                let text = shown(result);
+                let text = shown(result, instead.as_deref());
                 let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 self.sink.warn(&format!("{} failed: {}", visible(name), visible(line.trim())));
             }

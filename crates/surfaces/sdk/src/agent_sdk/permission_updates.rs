@@ -1,6 +1,6 @@
 //! Questions to the program that drives us, and what its answers change.
 
-use ostler::{By, Mode, Question, Reply, SessionRules};
+use ostler::{By, Decision, Mode, Question, Reply, SessionRules};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub fn can_use_tool(
     put("input", question.input.clone());
     put("tool_use_id", question.call.as_str().into());
     put("permission_suggestions", suggested);
-    let (kind, why) = decision_reason(question);
+    let (kind, why) = decision_reason(&question.decision);
     put("decision_reason", why.into());
     put("decision_reason_type", kind.into());
     put("title", format!("Ostler wants to use {display}").into());
@@ -38,8 +38,7 @@ pub fn can_use_tool(
 }
 
 /// What led to the question: the reason of a hook in its own words, or all reasons.
-fn decision_reason(question: &Question) -> (&'static str, String) {
-    let decision = &question.decision;
+fn decision_reason(decision: &Decision) -> (&'static str, String) {
     let kind = match decision.by() {
         By::Hook => "hook",
         By::Rule => "rule",
@@ -48,8 +47,7 @@ fn decision_reason(question: &Question) -> (&'static str, String) {
     };
     match decision.reasons.first() {
         Some(reason) if reason.by == By::Hook => {
-            let own = reason.why.strip_prefix("the hook ").and_then(|rest| rest.split_once(": "));
-            (kind, own.map_or(reason.why.as_str(), |(_, why)| why).to_owned())
+            (kind, reason.said.as_ref().unwrap_or(&reason.why).clone())
         }
         _ => (kind, decision.why()),
     }
@@ -249,6 +247,22 @@ pub fn changed_rules(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler::{Reason, Verdict};
+
+    /// Whatever the hook is called.
+    #[test]
+    fn the_reason_of_a_hook_is_in_its_own_words() {
+        let reason = |said: Option<&str>| {
+            let why = "the hook team: policy: not on a Friday: ask again".to_owned();
+            let said = said.map(str::to_owned);
+            let reasons = vec![Reason { said, ..Reason::new(By::Hook, why) }];
+            decision_reason(&Decision { verdict: Verdict::Ask, reasons, offer: Vec::new() })
+        };
+        let own = "not on a Friday: ask again";
+        assert_eq!(reason(Some(own)), ("hook", own.to_owned()));
+        let whole = "the hook team: policy: not on a Friday: ask again";
+        assert_eq!(reason(None), ("hook", whole.to_owned()), "a stream of an earlier version");
+    }
 
     #[test]
     fn anything_but_a_plain_yes_is_a_no() {

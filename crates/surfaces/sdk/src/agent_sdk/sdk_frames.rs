@@ -391,7 +391,7 @@ impl SdkFrames {
     }
 
     fn queued(&mut self, item: &QueuedItem, live: &dyn LiveSession, at: u64) -> Vec<Value> {
-        let InboundSource::Job { id } = &item.source else { return Vec::new() };
+        let InboundSource::Job { id, .. } = &item.source else { return Vec::new() };
         self.reports.insert(item.id.as_str().to_owned());
         let jobs = live.jobs();
         let job = jobs.iter().find(|job| job.record.id.as_str() == id);
