@@ -1,16 +1,20 @@
 //! One recorded stream of events per situation: `fixtures/events/*.jsonl`, the input of every surface's tests.
 //!
-//! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded` writes them again.
+//! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded::` writes them again.
+
+mod comparison;
+mod handmade;
 
 use crate::compaction::with_summaries;
-use crate::support::{World, answer, interrupt, open, unique_sleep};
+use crate::support::{World, answer, interrupt, open};
+use comparison::{normalised, whole};
 use futures_util::StreamExt;
 use ostler::{
-    BoxFuture, CacheBroken, CacheChange, Driver, Envelope, Event, EventName, Hook, HookEvent,
-    HookOutcome, Input, InputReceipt, Message, Mode, NotCompacted, Notice, Observed, Options,
-    Prompt, Reply, Session, SessionChoice, StageName, Stand,
+    Access, BoxFuture, Driver, Envelope, Event, EventName, Hook, HookEvent, HookOutcome, Input,
+    InputReceipt, Message, Mode, Observed, Options, Prompt, Reply as Answer, Session,
+    SessionChoice, Stand, Tool, ToolContext, ToolFacts, ToolOutput, ToolSpec,
 };
-use ostler_model_server::{Script, after, calls, status, text, think};
+use ostler_model_server::{Reply, Script, after, calls, status, text, think};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,33 +33,59 @@ struct Situation {
     /// Interrupt when the first call has started.
     interrupts: bool,
     prompts: Vec<&'static str>,
-    reply: Option<Reply>,
+    reply: Option<Answer>,
 }
 
 fn when(name: &'static str, script: Script, change: Change) -> Situation {
     Situation { name, script, change, interrupts: false, prompts: vec!["go"], reply: None }
 }
 
-struct Guard;
+struct Guard(Stand);
 
 impl Hook for Guard {
     fn name(&self) -> &str {
         "guard"
     }
 
-    fn listens(&self, event: EventName, _: Option<&str>) -> bool {
-        event == EventName::PreToolUse
+    fn listens(&self, event: EventName, tool: Option<&str>) -> bool {
+        event == EventName::PreToolUse && tool == Some("Bash")
     }
 
     fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
-        let mut outcome = HookOutcome::of(Stand::Block, "guard", "not on a Friday");
+        let mut outcome = HookOutcome::of(self.0, "guard", "not on a Friday");
         outcome.notices.push("guard: it is Friday".into());
         Box::pin(std::future::ready(outcome))
     }
 }
 
+/// A tool of the calling program that has a defect.
+struct Defective(ToolSpec);
+
+impl Tool for Defective {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn access(&self, _: &Value) -> Result<Access, ToolOutput> {
+        Ok(Access::nothing())
+    }
+
+    fn run(&self, _: Value, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        Box::pin(async { panic!("a defect") })
+    }
+}
+
+fn defective() -> Arc<dyn Tool> {
+    Arc::new(Defective(ToolSpec {
+        name: "Defective".into(),
+        description: "Has a defect.".into(),
+        input_schema: json!({ "type": "object", "properties": {} }),
+        facts: ToolFacts::UNDECLARED,
+    }))
+}
+
 /// Somebody attends and answers every question like this.
-fn answered(reply: Reply, situation: Situation) -> Situation {
+fn answered(reply: Answer, situation: Situation) -> Situation {
     Situation { reply: Some(reply), ..situation }
 }
 
@@ -65,6 +95,14 @@ fn bash(command: &str) -> (&'static str, Value) {
 
 fn done() -> Script {
     Script::new()
+}
+
+fn cut() -> Reply {
+    text("I read.").call_raw("Read", "{\"file_path\": \"a").stop("max_tokens")
+}
+
+fn outside(command: &str) -> (&'static str, Value) {
+    ("Bash", json!({ "command": command, "dangerouslyDisableSandbox": true }))
 }
 
 /// An explorer reads a file and reports; the second request and the third are its own.
@@ -90,24 +128,56 @@ fn answers_and_calls() -> Vec<Situation> {
                 std::fs::write(world.project().join("b"), "two\n").unwrap();
             },
         ),
-        when("not_run", then(calls([("Nope", json!({})), ("Read", json!({}))])), |_, _| {}),
+        when("not_run", then(calls([("Nope", json!({})), ("Read", json!({}))])), |_, options| {
+            options.session.tools = Some(vec!["Bash".into(), "Read".into()]);
+        }),
         when("denied_by_rule", then(calls([bash("rm a")])), |_, options| {
             options.session.deny = vec!["Bash(rm:*)".into()];
         }),
         answered(
-            Reply::No("the user said no: not here".into()),
+            Answer::No("the user said no: not here".into()),
             when("denied_by_person", then(calls([bash("touch a")])), |_, options| {
                 options.session.mode = Mode::Default;
             }),
         ),
+        when("denied_by_mode", then(calls([bash("touch a")])), |_, options| {
+            options.session.mode = Mode::Plan;
+        }),
+        when(
+            "denied_without_asking",
+            then(calls([bash("touch a"), bash("touch .git/hooks/pre-commit"), outside("touch b")])),
+            |_, options| {
+                options.session.mode = Mode::DontAsk;
+                options.session.allow = vec!["Bash(touch b)".into()];
+            },
+        ),
+        when(
+            "ended_by_hook",
+            done().answer(calls([
+                bash("./a.sh"),
+                ("Write", json!({ "file_path": "b", "content": "x" })),
+            ])),
+            |_, options| {
+                options.session.hooks.inside.push(Arc::new(Guard(Stand::Prevent)));
+            },
+        ),
+        when("panicked", then(calls([("Defective", json!({}))])), |_, options| {
+            options.session.more_tools = vec![defective()];
+        }),
+        // The first one is asked for again with a higher limit.
+        when("cut_off", done().answer(cut()).answer(cut()).answer(text("Done.")), |_, _| {}),
+        when("budget_spent", done().answer(calls([bash("touch a")])), |_, options| {
+            options.session.settings.budget_may_be_exceeded = true;
+            options.session.max_budget_usd = Some(0.000_001);
+        }),
         when("denied_by_hook", then(calls([bash("touch a")])), |_, options| {
-            options.session.hooks.inside.push(Arc::new(Guard));
+            options.session.hooks.inside.push(Arc::new(Guard(Stand::Block)));
         }),
         when("denied_by_nobody", then(calls([bash("touch a")])), |_, options| {
             options.session.mode = Mode::Default;
         }),
         answered(
-            Reply::Yes,
+            Answer::Yes,
             when("question", then(calls([bash("touch a")])), |_, options| {
                 options.session.mode = Mode::Default;
             }),
@@ -137,7 +207,7 @@ fn answers_and_calls() -> Vec<Situation> {
 
 fn ends_and_recoveries() -> Vec<Situation> {
     let broken = text("The answer is fo").cut(after("content_block_delta").close());
-    let interrupted = done().answer(calls([bash(&format!("echo a; sleep {}", unique_sleep()))]));
+    let interrupted = done().answer(calls([bash("echo a; sleep 86300"), bash("./b.sh")]));
     vec![
         when("retry", done().answer(status(529)).answer(text("Done.")), |_, options| {
             options.session.settings.retries = 2;
@@ -186,12 +256,12 @@ pub async fn every_situation_is_as_it_was_recorded() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/events"));
     let is_recording = std::env::var_os("OSTLER_RECORD").is_some();
     let mut wrong = Vec::new();
-    let mut recordings = vec![("rare_notices", made())];
+    let mut recordings = vec![("rare_notices", handmade::rare_notice_lines())];
     for situation in situations() {
         recordings.push((situation.name, record(situation).await));
     }
     recordings.push(("steering", record_steering().await));
-    recordings.push(("team", made_team()));
+    recordings.push(("team", handmade::team_lines()));
     for (name, lines) in recordings {
         let file = folder.join(format!("{name}.jsonl"));
         if is_recording {
@@ -201,87 +271,17 @@ pub async fn every_situation_is_as_it_was_recorded() {
         }
         let recorded = std::fs::read_to_string(&file).unwrap_or_default();
         let recorded: Vec<String> = recorded.lines().map(str::to_owned).collect();
-        if kinds(&recorded) != kinds(&lines) {
-            wrong.push(format!("{name}: {:?} was {:?}", kinds(&lines), kinds(&recorded)));
+        let (recorded, found) = (whole(&recorded), whole(&lines));
+        let of = |some: &[String], others: &[String]| {
+            let new = some.iter().filter(|line| !others.contains(line));
+            new.cloned().collect::<Vec<_>>().join("\n")
+        };
+        if recorded != found {
+            let (is, was) = (of(&found, &recorded), of(&recorded, &found));
+            wrong.push(format!("{name}: is\n{is}\nwas\n{was}"));
         }
     }
     assert!(wrong.is_empty(), "{}\nOSTLER_RECORD=1 records them again", wrong.join("\n"));
-}
-
-/// Notices that take a damaged disk or much patience, made by hand so that every surface's tests have them.
-fn rare_notices() -> Vec<Notice> {
-    let text = |text: &str| text.to_owned();
-    vec![
-        Notice::UnknownStopReason { reason: text("tired") },
-        Notice::NoCallMade,
-        Notice::UsageEstimated { model: "scripted".into(), prompt_tokens: 900, output_tokens: 80 },
-        Notice::CacheBroken(CacheBroken {
-            expected: 9_000,
-            read: 0,
-            change: CacheChange::Thinking,
-        }),
-        Notice::Provider { text: text("The field thinking was refused and is left out.") },
-        Notice::PriceUnknown { model: "unheard-of".into() },
-        Notice::BudgetSpent { budget: text("the budget of the day, $5"), limit_usd: None },
-        Notice::BudgetUnknown { text: text("the ledger cannot be used") },
-        Notice::Ledger { text: text("3 requests could not be written to the ledger") },
-        Notice::RoomMade {
-            stage: StageName::Micro,
-            count: 4,
-            tokens_before: 180_000,
-            tokens_after: 90_000,
-        },
-        Notice::NotCompacted(NotCompacted::StaysTooLarge { tokens: 190_000, window: 200_000 }),
-        Notice::Sandbox { text: text("sandbox: bubblewrap is not installed") },
-        Notice::Command { text: text(".git/hooks/pre-commit was restored") },
-        Notice::Job { text: text("the job b1 was stopped: make") },
-        Notice::Team { text: text("team: the mail cannot be read") },
-        Notice::Board { text: text("the task t1 was taken back: its lease ended") },
-        Notice::MoreInstructions,
-        Notice::Skill { file: "/world/skills/x/SKILL.md".into(), line: 3, what: text("no name") },
-        Notice::Memory { text: text("The memory was damaged and set aside.") },
-        Notice::MemoryByWords {
-            text: text("Found by words only: the search by meaning took too long."),
-        },
-        Notice::MemoryLate,
-        Notice::SessionLog { text: text("entry 12 is incomplete: cut off") },
-        Notice::Undo { text: text("the disk is full") },
-        Notice::Directory { text: text("/world/more is not there any more") },
-        Notice::Mcp { server: text("search"), text: text("the server cannot be reached") },
-    ]
-}
-
-fn made() -> Vec<String> {
-    let envelope = |(seq, notice): (u64, Notice)| {
-        let level = notice.level();
-        json!({
-            "version": 1, "seq": seq, "at": BEGAN + seq * 10, "session": SESSION,
-            "event": { "type": "notice", "level": level, "notice": notice },
-        })
-        .to_string()
-    };
-    (1..).zip(rare_notices()).map(envelope).collect()
-}
-
-/// The mail of a team has random ids, so its events are made by hand, too.
-fn made_team() -> Vec<String> {
-    let all = [
-        json!({ "phase": "responding", "task": "port the parser", "with": "lead" }),
-        json!({ "phase": "requesting", "task": "port the parser", "with": "explorer" }),
-        json!({ "phase": "waiting", "with": "explorer" }),
-        json!({ "phase": "idle" }),
-        json!({ "phase": "parked", "why": "its last 3 tasks failed" }),
-        json!({ "phase": "stopped", "why": "it was shut down" }),
-    ];
-    let envelope = |(seq, mut event): (u64, Value)| {
-        (event["type"], event["name"]) = ("teammate_changed".into(), "writer".into());
-        json!({
-            "version": 1, "seq": seq, "at": BEGAN + seq * 10, "session": SESSION,
-            "agent": ["writer"], "event": event,
-        })
-        .to_string()
-    };
-    (1..).zip(all).map(envelope).collect()
 }
 
 async fn record(situation: Situation) -> Vec<String> {
@@ -303,13 +303,14 @@ async fn record(situation: Situation) -> Vec<String> {
         read(&engine, turn, interrupts, reply.as_ref(), &mut envelopes).await;
     }
     envelopes.extend(engine.close("other").await);
-    let clean = |envelope: &Envelope| normalised(&world, serde_json::to_value(envelope).unwrap());
+    let clean = |envelope: &Envelope| normalised(&world, envelope);
     envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
 
 /// What is typed while a turn runs, what is taken back, and what leads to no turn.
 async fn record_steering() -> Vec<String> {
-    let held = text("One moment.").gate("hold").call("Bash", json!({"command": "touch a"}));
+    let held =
+        text("One moment.").gate("hold").call("Write", json!({"file_path": "a", "content": "x"}));
     let world = World::new(
         done().answer(held).answer(text("Then not.")).answer(text("half").gate("never")),
     );
@@ -344,7 +345,7 @@ async fn record_steering() -> Vec<String> {
         envelopes.push(envelope);
     }
     envelopes.extend(engine.close("other").await);
-    let clean = |envelope: &Envelope| normalised(&world, serde_json::to_value(envelope).unwrap());
+    let clean = |envelope: &Envelope| normalised(&world, envelope);
     envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
 
@@ -353,14 +354,14 @@ fn steer(engine: &Session) {
     let queued = engine.send(Input::Prompt("and then?".into())).unwrap();
     let InputReceipt::Queued(id) = queued else { panic!("a turn runs: {queued:?}") };
     engine.send(Input::CancelQueued(Some(id))).unwrap();
-    engine.send(Input::SetMode(Mode::Plan)).unwrap();
+    engine.send(Input::SetMode(Mode::AcceptEdits)).unwrap();
 }
 
 async fn read(
     engine: &Session,
     turn: Driver,
     interrupts: bool,
-    reply: Option<&Reply>,
+    reply: Option<&Answer>,
     to: &mut Vec<Arc<Envelope>>,
 ) {
     let mut turn = turn;
@@ -374,57 +375,4 @@ async fn read(
         }
         to.push(envelope);
     }
-}
-
-/// The same on every machine and in every run.
-fn normalised(world: &World, mut envelope: Value) -> String {
-    let seq = envelope["seq"].as_u64().unwrap();
-    envelope["at"] = json!(BEGAN + seq * 10);
-    fix(&mut envelope);
-    let mut line = envelope.to_string();
-    let root = world.root().canonicalize().unwrap();
-    for (from, to) in [
-        (root.to_str().unwrap(), "/world"),
-        (world.root().to_str().unwrap(), "/world"),
-        (world.server.url().as_str(), "http://model"),
-    ] {
-        line = line.replace(from, to);
-    }
-    line
-}
-
-fn fix(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match name.as_str() {
-                    "id" if is_uuid(value) => *value = json!("0000-id"),
-                    "ids" => *value = json!(["0000-id"]),
-                    "deadline" if value.is_u64() => *value = json!(BEGAN + 86_400_000),
-                    "took_ms" | "api_time_ms" | "wait_ms" if value.is_u64() => *value = json!(20),
-                    "seconds" => *value = json!(6),
-                    _ => fix(value),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(fix),
-        _ => {}
-    }
-}
-
-fn is_uuid(value: &Value) -> bool {
-    value.as_str().is_some_and(ostler::is_uuid)
-}
-
-/// What happened, without what the pieces of a stream and the order of calls that run side by side decide.
-fn kinds(lines: &[String]) -> Vec<String> {
-    let kind = |line: &String| {
-        let event = serde_json::from_str::<Value>(line).unwrap()["event"].take();
-        let part = |pointer: &str| event.pointer(pointer).map(Value::to_string).unwrap_or_default();
-        format!("{}{}{}", part("/type"), part("/outcome"), part("/notice/code"))
-    };
-    let mut kinds: Vec<String> = lines.iter().map(kind).collect();
-    kinds.retain(|kind| !kind.contains("delta") && !kind.contains("progress"));
-    kinds.sort();
-    kinds
 }

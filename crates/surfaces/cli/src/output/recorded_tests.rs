@@ -103,7 +103,7 @@ fn names(schema: &Value, of: &str, field: &str) -> BTreeSet<String> {
     variants.iter().map(name).collect()
 }
 
-/// A new event or notice needs a recording: crates/ostler/tests/it/recorded.rs.
+/// A new event or notice needs a recording: crates/product/ostler/tests/it/recorded.rs.
 #[test]
 fn every_event_and_every_notice_is_recorded() {
     let schema = ostler_core::event::schema();
@@ -120,6 +120,36 @@ fn every_event_and_every_notice_is_recorded() {
         }
     }
     assert!(events.is_empty() && notices.is_empty(), "not recorded: {events:?} {notices:?}");
+}
+
+/// The names that a type without data has in the schema.
+fn values(schema: &Value, of: &str) -> BTreeSet<String> {
+    let variants = schema["$defs"][of]["oneOf"].as_array().unwrap();
+    let names = |variant: &Value| match variant["const"].as_str() {
+        Some(name) => vec![name.to_owned()],
+        None => serde_json::from_value(variant["enum"].clone()).unwrap(),
+    };
+    variants.iter().flat_map(names).collect()
+}
+
+/// How a call can end, why it does not run, and who can deny it.
+#[test]
+fn every_outcome_of_a_call_is_recorded() {
+    let schema = ostler_core::event::schema();
+    let mut kinds = names(&schema, "CallOutcome", "kind");
+    let (mut whys, mut deniers) = (values(&schema, "NotRun"), values(&schema, "By"));
+    assert!(kinds.len() > 5 && whys.len() > 6 && deniers.len() > 7, "{schema:#}");
+    for (_, envelopes) in recorded() {
+        for envelope in envelopes {
+            let event = serde_json::to_value(&envelope.event).unwrap();
+            let part = |name: &str| event["outcome"][name].as_str().unwrap_or_default().to_owned();
+            kinds.remove(&part("kind"));
+            whys.remove(&part("why"));
+            deniers.remove(&part("by"));
+        }
+    }
+    let missing = [kinds, whys, deniers];
+    assert!(missing.iter().all(BTreeSet::is_empty), "not recorded: {missing:?}");
 }
 
 /// Nothing is lost between a recording and a reader, and nothing in it is unknown.
