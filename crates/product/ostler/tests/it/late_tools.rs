@@ -3,7 +3,7 @@
 use crate::compaction::with_summaries;
 use crate::reuse::is_summary;
 use crate::stamp::Stamp;
-use crate::support::{World, finished, host, open, until, with, with_log};
+use crate::support::{World, assert_extensions, finished, host, open, until, with, with_log};
 use ostler::{
     Event, Input, Mode, Options, Session, SessionChoice, Terminal, Thinking, Tool, ToolKind,
     ToolRefusal, USE_TOOL, Verdict,
@@ -11,8 +11,6 @@ use ostler::{
 use ostler_model_server::{Recorded, Reply, Script, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 fn options(world: &World) -> Options {
     with(world.on_disk(), |o| o.session.late_tools = true)
@@ -36,16 +34,6 @@ async fn turn(session: &Session, prompt: &str) {
 fn listed(request: &Recorded) -> Vec<String> {
     let tools = request.json()["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
-}
-
-/// Tools, system text and messages as they stand in the body, without what closes the list of messages.
-fn cached_part(request: &Recorded) -> String {
-    let body = String::from_utf8(request.body.to_vec()).unwrap().replace(MARK, "");
-    let keys = ["\"tools\":", "\"system\":", "\"messages\":"];
-    let start = keys.iter().filter_map(|key| body.find(key)).min().unwrap();
-    let messages = serde_json::from_str::<Value>(&body).unwrap()["messages"].to_string();
-    let end = body.rfind(&messages).expect("rendered as serde would") + messages.len() - 1;
-    body[start..end].to_owned()
 }
 
 /// Across arrivals, removals, changes of mode and thinking, calls, and a restart.
@@ -94,10 +82,7 @@ pub async fn requests_stay_byte_extensions_of_each_other() {
     turn(&session, "go on").await;
     let requests = world.server.requests();
     assert_eq!(requests.len(), 12);
-    for (n, pair) in requests.windows(2).enumerate() {
-        let (before, after) = (cached_part(&pair[0]), cached_part(&pair[1]));
-        assert!(after.starts_with(&before), "request {} is no extension of {n}", n + 1);
-    }
+    assert_extensions(&requests);
     let announced: Vec<usize> = ["<tools-added>", "<tools-removed>"]
         .map(|tag| world.told(11).matches(tag).count())
         .to_vec();
@@ -270,7 +255,7 @@ pub async fn after_a_summary_it_is_in_the_list() {
     };
     assert!(!listed(summary).contains(&"Stamp".to_owned()), "the summary is read from the cache");
     assert!(after.iter().all(|request| listed(request).contains(&"Stamp".to_owned())));
-    assert!(cached_part(&after[1]).starts_with(&cached_part(&after[0])));
+    assert_extensions(&after[..2]);
     assert!(!world.told(requests.len() - 1).contains("<tools-added>"), "the list says it");
     assert!(world.project().join("b.md").exists());
     world.assert_never_rejected();

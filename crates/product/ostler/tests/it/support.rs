@@ -5,8 +5,9 @@ use ostler::{
     Driver, Error, Event, Finished, Host, Input, InstructionPlaces, Mode, Observed, Options, Reply,
     Session, SessionChoice, SessionObserver,
 };
-use ostler_model_server::{ModelServer, Script};
+use ostler_model_server::{ModelServer, Recorded, Script};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes that does not hang.
@@ -191,4 +192,24 @@ pub async fn becomes(what: &str, mut so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "still not so: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+/// Each request begins with the bytes of the one before, apart from cache marks.
+pub fn assert_extensions(requests: &[Arc<Recorded>]) {
+    for (n, pair) in requests.windows(2).enumerate() {
+        let (before, after) = (cached_part(&pair[0]), cached_part(&pair[1]));
+        assert!(after.starts_with(&before), "request {} is no extension of {n}", n + 1);
+    }
+}
+
+/// Tools, system text and messages as they stand in the body, without what closes the list of messages.
+fn cached_part(request: &Recorded) -> String {
+    const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+    let body = String::from_utf8(request.body.to_vec()).unwrap().replace(MARK, "");
+    let keys = ["\"tools\":", "\"system\":", "\"messages\":"];
+    let start = keys.iter().filter_map(|key| body.find(key)).min().unwrap();
+    let messages =
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()["messages"].to_string();
+    let end = body.rfind(&messages).expect("rendered as serde would") + messages.len() - 1;
+    body[start..end].to_owned()
 }

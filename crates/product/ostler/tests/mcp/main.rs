@@ -98,6 +98,7 @@ fn all() -> impl IntoIterator<Item = Named> {
         many_tools:
             a_thousand_tools_cost_little_and_start_nothing
             a_deferred_tool_is_found_called_and_kept
+            requests_stay_byte_extensions_of_each_other
             dead_servers_cost_nothing_at_the_start;
         real_servers:
             everything_over_stdio

@@ -1,9 +1,9 @@
 //! Many tools: the model is told their names and looks for the rest.
 
 use crate::ground::{listed, results, scripted, turn, with_servers};
-use crate::support::{World, open, runs, with, with_log};
+use crate::support::{World, assert_extensions, becomes, open, runs, with, with_log};
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport, Tunnel, TunnelError};
-use ostler::{BoxFuture, SessionChoice, USE_TOOL};
+use ostler::{BoxFuture, Session, SessionChoice, USE_TOOL};
 use ostler_model_server::{Recorded, Script, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -128,6 +128,55 @@ pub async fn a_deferred_tool_is_found_called_and_kept() {
     let requests = world.server.requests();
     assert_eq!(listed(&requests[0]), listed(requests.last().unwrap()), "the list stays as it was");
     session.close("other").await;
+}
+
+/// Across a search, a list that changes, a tool that arrives with it, and a restart.
+pub async fn requests_stay_byte_extensions_of_each_other() {
+    let found = "mcp__server07__manage_widget_33";
+    let late = "mcp__files__late";
+    let search = |name: &str| text("I look.").call("ToolSearch", json!({"query": name}));
+    let script = [
+        text("Hello."),
+        search(found),
+        text("I call.").call(USE_TOOL, json!({"name": found, "input": {"widget": "w"}})),
+        text("Called."),
+        text("I change.").call("mcp__files__change", json!({})),
+        text("Changed."),
+        search(late),
+        text("I use it.").call(USE_TOOL, json!({"name": late, "input": {"text": "new"}})),
+        text("Used."),
+        text("After the restart."),
+    ];
+    let world = World::new(script.into_iter().fold(Script::new(), Script::answer));
+    let (mut configs, _) = twenty();
+    configs.push(scripted("files", &[]).0);
+    let session = open(with_servers(world.on_disk(), configs.clone()));
+    turn(&session, "hello").await;
+    turn(&session, "find it").await;
+    assert!(results(&world).contains("called manage_widget_33"), "{}", results(&world));
+    let tools = |session: &Session| {
+        session.mcp_status().iter().map(|server| server.tools.len()).sum::<usize>()
+    };
+    let before = tools(&session);
+    turn(&session, "change it").await;
+    becomes("the list is known", || tools(&session) == before + 1).await;
+    turn(&session, "use what is new").await;
+    assert!(results(&world).contains("echo: new"), "{}", results(&world));
+    session.close("other").await;
+    drop(session);
+    let options = with_log(with_servers(world.on_disk(), configs), SessionChoice::Continue);
+    let session = open(options);
+    turn(&session, "go on").await;
+    session.close("other").await;
+    let requests = world.server.requests();
+    assert_eq!(requests.len(), 10);
+    assert_extensions(&requests);
+    let announced = world.told(9).matches(late).count();
+    assert!(announced > 0 && world.told(5).matches(late).count() == 0, "it arrived in between");
+    world.assert_never_rejected();
+    println!(
+        "requests compared: 10 in a row across list_changed and a search, each a byte extension of the one before"
+    );
 }
 
 pub async fn dead_servers_cost_nothing_at_the_start() {
