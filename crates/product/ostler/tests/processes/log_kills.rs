@@ -1,10 +1,11 @@
 //! A process that dies at any write of its log, with steers, a queued prompt and a question on their way: after a resume
 //! each of them has been delivered once, and the question is asked again only where its call has not run.
 
-use crate::case_process::{CaseProcess, Part, case, facts, log_file};
+use crate::case_process::{CaseProcess, Part, case, facts, facts_of, log_file};
 use futures_util::StreamExt;
 use ostler::{
-    Driver, Event, Fault, Host, Init, Input, Message, Mode, Reply, Session, SessionChoice,
+    Driver, Event, Fault, ForkSource, Host, Init, Input, Message, Mode, Reply, Session,
+    SessionChoice,
 };
 use ostler_model_server::{ModelServer, Recorded, Script, calls, text};
 use serde_json::{Value, json};
@@ -69,14 +70,52 @@ pub fn died_at_any_write(_: usize) {
     assert!(asked_again > 0 && due > writes, "it proves nothing");
 }
 
-pub fn killed_while_it_asks(_: usize) {
-    let (server, _folder, inside) = started(None, None);
+/// Runs it up to its question, and kills it there.
+fn killed_at_its_question(inside: &CaseProcess) {
     let mut asks = inside.command().stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(asks.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "asking\n");
     asks.kill().unwrap();
     assert_eq!(asks.wait().unwrap().signal(), Some(9));
+}
+
+/// In the copy nothing waits, and a new prompt is not answered with the old question; the session itself still has both.
+pub fn forked_after_it_was_killed(_: usize) {
+    let (server, _folder, inside) = started(None, None);
+    killed_at_its_question(&inside);
+    let (before, id) = (facts(&inside), session_id(&inside));
+    let log =
+        SessionChoice::Fork(ForkSource { session: Some(id.clone()), ..ForkSource::default() });
+    let asked = ostler::block_on(async {
+        let (host, session) = open(&inside, log);
+        let _attendance = session.attend();
+        assert!(session.queued().is_empty(), "{:?}", session.queued());
+        let asked = read(&session, session.run_queued().unwrap()).await
+            + read(&session, session.ask("the last").unwrap()).await;
+        session.close("other").await;
+        host.close().await;
+        asked
+    });
+    assert_eq!(asked.unwrap(), 0);
+    assert!(!inside.project().join(EFFECTS).exists(), "nobody said yes");
+    let last = server.requests().pop().unwrap().json()["messages"].to_string();
+    assert_eq!(SENT.map(|word| last.matches(word).count()), [1, 0, 0], "{last}");
+    assert_eq!(facts_of(&inside, &id), before, "the session itself was changed");
+    assert_eq!(server.rejected(), Vec::<String>::new());
+    let still_asks = ostler::block_on(async {
+        let (host, session) = open(&inside, SessionChoice::Resume(id));
+        let asks = session.can_resume_turn() && session.queued().len() == 1;
+        session.close("other").await;
+        host.close().await;
+        asks
+    });
+    assert!(still_asks.unwrap(), "{before:#?}");
+}
+
+pub fn killed_while_it_asks(_: usize) {
+    let (server, _folder, inside) = started(None, None);
+    killed_at_its_question(&inside);
     let outcome = resumed(&server, &inside);
     // One steer had been delivered, and the queued prompt waited.
     assert_eq!((outcome.due, outcome.asked_again), (2, 1));
@@ -160,15 +199,22 @@ fn resumed(server: &ModelServer, inside: &CaseProcess) -> Outcome {
     Outcome { due, asked_again: usize::from(was_open) }
 }
 
-/// Whatever was left, and a last prompt; how many questions were asked.
-async fn go_on(inside: &CaseProcess) -> usize {
+fn session_id(inside: &CaseProcess) -> String {
+    let log = log_file(&inside.root).unwrap();
+    log.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+fn open(inside: &CaseProcess, log: SessionChoice) -> (Host, Session) {
     let mut options = inside.options();
-    options.session.mode = Mode::Default;
-    let id = log_file(&inside.root).unwrap();
-    let id = id.file_stem().unwrap().to_string_lossy().into_owned();
-    options.session.log = SessionChoice::Resume(id);
+    (options.session.mode, options.session.log) = (Mode::Default, log);
     let host = Host::open(&ostler::init(), options.host).unwrap();
     let session = host.session(options.session).unwrap();
+    (host, session)
+}
+
+/// Whatever was left, and a last prompt; how many questions were asked.
+async fn go_on(inside: &CaseProcess) -> usize {
+    let (host, session) = open(inside, SessionChoice::Resume(session_id(inside)));
     let _attendance = session.attend();
     let mut asked = 0;
     if session.can_resume_turn() {

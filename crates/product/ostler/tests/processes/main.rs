@@ -23,7 +23,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 25] = [
+const CASES: [Case; 26] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -64,6 +64,7 @@ const CASES: [Case; 25] = [
     ("team_kills::died_at_any_write_of_a_message", team_kills::died_at_any_write_of_a_message),
     ("team_kills::died_at_any_write_of_a_plan", team_kills::died_at_any_write_of_a_plan),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
+    ("log_kills::forked_after_it_was_killed", log_kills::forked_after_it_was_killed),
 ];
 
 fn main() -> ExitCode {
