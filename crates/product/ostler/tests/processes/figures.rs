@@ -17,6 +17,21 @@ fn entries(folder: &str) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
+/// Threads of this process with this name.
+pub fn threads_named(name: &str) -> usize {
+    let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    names.filter(|found| found.trim() == name).count()
+}
+
+/// Processes that this one has started.
+pub fn children() -> usize {
+    let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let of = |path: std::path::PathBuf| fs::read_to_string(path.join("children")).ok();
+    let lists = threads.filter_map(|thread| of(thread.path()));
+    lists.map(|list| list.split_whitespace().count()).sum()
+}
+
 /// Looks again and again for the most threads and descriptors, from a thread that is not counted.
 pub struct Peak {
     over: Arc<AtomicBool>,

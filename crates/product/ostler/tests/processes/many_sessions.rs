@@ -1,7 +1,7 @@
 //! A thousand sessions in one process that may open 1 024 files, each with a turn, some with a command.
 
 use crate::case_process::{CaseProcess, Part, case, finished};
-use crate::figures::{Peak, memory};
+use crate::figures::{Peak, children, memory, threads_named};
 use futures_util::future::join_all;
 use ostler::{Host, Init, Terminal};
 use ostler_model_server::{ModelServer, Recorded, Reply, Script, calls, text};
@@ -57,14 +57,16 @@ pub fn inside(init: &Init, told: &CaseProcess) {
         });
         let ends = join_all(turns).await;
         let grown = memory() - began.0;
+        let shared = (children(), threads_named("ledger"));
         host.close().await;
-        (ends, grown)
+        (ends, grown, shared)
     });
-    let (ends, grown) = ends.unwrap();
+    let (ends, grown, shared) = ends.unwrap();
+    assert_eq!(shared, (1, 1), "processes, all of them supervisors, and threads of the ledger");
     let (threads, descriptors) = peak.end();
     println!(
         "many sessions: {} turns at once, soft limit {SOFT} of {most:?} files: {threads} threads, {descriptors} descriptors at most, \
-         {grown} KB more memory ({} KB each), {:.1?}",
+         1 supervisor, 1 ledger thread, {grown} KB more memory ({} KB each), {:.1?}",
         told.sessions,
         grown / told.sessions as u64,
         began.1.elapsed()
