@@ -9,7 +9,6 @@ use crate::session::Session;
 use crate::session_options::SessionOptions;
 use crate::system::{SystemClock, jitter};
 use crate::{assembly, spending};
-use futures_util::StreamExt;
 use ostler_core::ports::Authorizer;
 use ostler_engine::SyncPool;
 use ostler_exec::Executor;
@@ -72,16 +71,6 @@ impl Host {
     /// If the options cannot be used, or the session cannot be had.
     pub fn session(&self, options: SessionOptions) -> Result<Session, Error> {
         assembly::session(self, options, log_choice::open)
-    }
-
-    /// Drives a session that no surface drives, until it is closed.
-    ///
-    /// # Errors
-    /// If somebody drives it already.
-    pub fn run(&self, session: &Session) -> Result<(), Error> {
-        let mut driver = session.drive()?;
-        tokio::spawn(async move { while driver.next().await.is_some() {} });
-        Ok(())
     }
 
     pub fn options(&self) -> &HostOptions {

@@ -34,7 +34,9 @@ pub(crate) struct SessionEvents {
 /// Envelopes that wait for the driver before agents below it wait, too.
 const MOST_UNREAD: usize = 256;
 
-/// What has to be asked for its news.
+/// What has to be asked for its news. Skills and memory know nothing of sessions or events, and what they find is found
+/// while the driver itself waits for them: it asks them next to the event that they belong to, so their news have a fixed
+/// place in the stream, which events sent from elsewhere would not have.
 pub(crate) struct Voices {
     pub(crate) skills: Arc<Skills>,
     pub(crate) learner: Option<Arc<Learner>>,
