@@ -63,6 +63,11 @@ impl PipeProgram {
         let _ = writeln!(input, "{line}");
     }
 
+    pub fn write_bytes(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        let _ = input.write_all(line).and_then(|()| input.write_all(b"\n"));
+    }
+
     pub fn send(&mut self, frame: &Value) {
         self.write(&frame.to_string());
     }

@@ -110,18 +110,80 @@ fn nothing_in_is_nothing_out() {
 }
 
 #[test]
-fn what_cannot_be_read_ends_with_code_1_and_a_line() {
-    for (line, part) in [("nonsense", "not JSON"), (r#"{"type":"user"}"#, "no content")] {
-        let mut program = PipeProgram::start(Script::new(), &[]);
-        program.write(line);
-        let (_, code, errors) = program.end();
-        assert_eq!(code, Some(1));
-        assert!(errors.contains(part) && errors.lines().count() == 1, "{errors}");
-    }
-    let mut program = PipeProgram::start(Script::new().answer(text("ok")), &[]);
-    program.write(r#"{"type":"keep_alive"}"#);
+fn what_is_not_json_ends_with_code_1_and_a_line() {
+    let mut program = PipeProgram::start(Script::new(), &[]);
+    program.write("nonsense");
+    let (_, code, errors) = program.end();
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("not JSON") && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn odd_lines_do_not_end_the_session() {
+    let script = Script::new().answer(text("one")).answer(text("two"));
+    let mut program = PipeProgram::start(script, &[]);
+    let odd = [
+        "",
+        "   ",
+        "[]",
+        "[{\"type\":\"user\"}]",
+        "5",
+        "null",
+        "{}",
+        r#"{"type":7}"#,
+        r#"{"type":"keep_alive"}"#,
+        r#"{"type":"of_the_future","fields":[1]}"#,
+        r#"{"type":"control_request"}"#,
+        r#"{"type":"control_response"}"#,
+        r#"{"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}"#,
+        r#"{"type":"control_cancel_request","request_id":"nobody"}"#,
+        r#"{"type":"control_cancel_request"}"#,
+    ];
+    let write_all = |program: &mut PipeProgram| {
+        odd.iter().for_each(|line| program.write(line));
+        program.write_bytes(b"{\"type\":\"note\",\"text\":\"\xff\xfe\"}");
+        program.write_bytes(&[b"\"", vec![b'x'; (64 << 20) + 5].as_slice(), b"\""].concat());
+    };
+    write_all(&mut program);
     program.say("go");
-    assert_eq!(program.until("result").last().unwrap()["result"], "ok");
+    assert_eq!(program.until("result").last().unwrap()["result"], "one");
+    write_all(&mut program);
+    program.say("again");
+    assert_eq!(program.until("result").last().unwrap()["result"], "two");
+    let (_, code, errors) = program.end();
+    assert_eq!(code, Some(0));
+    assert!(errors.contains("ignored: it is not a JSON object"), "{errors}");
+    assert!(errors.contains("ignored: it is longer than 64 MB"), "{errors}");
+}
+
+#[test]
+fn a_request_without_a_body_is_refused() {
+    let mut program = PipeProgram::start(Script::new(), &[]);
+    program.write(r#"{"type":"control_request","request_id":"r"}"#);
+    let answer = program.until("control_response").pop().unwrap();
+    assert_eq!(answer["response"]["request_id"], "r");
+    assert_eq!(answer["response"]["subtype"], "error");
+}
+
+#[test]
+fn a_message_that_cannot_be_sent_has_a_result_and_the_next_one_is_answered() {
+    let mut program = PipeProgram::start(Script::new().answer(text("fine")), &[]);
+    let video = json!({"role": "user", "content": [{"type": "video"}]});
+    for (line, part) in [
+        (json!({"type": "user"}), "no content"),
+        (json!({"type": "user", "message": video}), "video"),
+    ] {
+        program.send(&line);
+        let result = program.until("result").pop().unwrap();
+        assert_eq!(
+            (&result["subtype"], &result["is_error"]),
+            (&json!("error_during_execution"), &json!(true))
+        );
+        assert!(result["errors"][0].as_str().unwrap().contains(part), "{result}");
+    }
+    program.say("go");
+    assert_eq!(program.until("result").pop().unwrap()["result"], "fine");
+    assert_eq!(program.end().1, Some(0));
 }
 
 #[test]

@@ -23,6 +23,10 @@ pub enum Incoming {
     Cancel {
         id: String,
     },
+    /// A message that cannot be sent to the model, and why.
+    BadUser(String),
+    /// A line that nothing can be done with, and why.
+    Odd(String),
     /// A kind of line that this version has no use for.
     Other,
 }
@@ -50,37 +54,37 @@ impl UserLine {
 }
 
 /// # Errors
-/// In words, if the line cannot be understood.
+/// In words, if the line is not JSON: then whatever writes it is not speaking this protocol.
 pub fn read_line(line: &str) -> Result<Incoming, String> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| format!("it is not JSON ({error})"))?;
-    let Value::Object(mut fields) = value else {
-        return Err("it is not a JSON object".into());
+    let Value::Object(fields) = value else {
+        return Ok(Incoming::Odd("it is not a JSON object".into()));
     };
-    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    match kind.as_str() {
-        "user" => user(&fields).map(Incoming::User),
-        "control_request" => {
-            let id = text(&fields, "request_id").ok_or("a control_request has no request_id")?;
-            let body = fields.remove("request").ok_or("a control_request has no request")?;
-            Ok(Incoming::Request { id, body })
-        }
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+    let read = match kind {
+        "user" => return Ok(user(&fields).map_or_else(Incoming::BadUser, Incoming::User)),
+        "control_request" => text(&fields, "request_id")
+            .map(|id| {
+                let body = fields.get("request").cloned().unwrap_or_default();
+                Incoming::Request { id, body }
+            })
+            .ok_or("a control_request has no request_id"),
         "control_response" => response(&fields),
-        "control_cancel_request" => {
-            let id =
-                text(&fields, "request_id").ok_or("a control_cancel_request has no request_id")?;
-            Ok(Incoming::Cancel { id })
-        }
-        "" => Err("it has no type".into()),
+        "control_cancel_request" => text(&fields, "request_id")
+            .map(|id| Incoming::Cancel { id })
+            .ok_or("a control_cancel_request has no request_id"),
+        "" => Err("it has no type"),
         _ => Ok(Incoming::Other),
-    }
+    };
+    Ok(read.unwrap_or_else(|why| Incoming::Odd(why.to_owned())))
 }
 
 fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
     fields.get(name)?.as_str().map(str::to_owned)
 }
 
-fn response(fields: &Map<String, Value>) -> Result<Incoming, String> {
+fn response(fields: &Map<String, Value>) -> Result<Incoming, &'static str> {
     let answer = fields.get("response").and_then(Value::as_object);
     let answer = answer.ok_or("a control_response has no response")?;
     let id = text(answer, "request_id").ok_or("a control_response has no request_id")?;
@@ -159,20 +163,32 @@ mod tests {
 
     #[test]
     fn lines_that_cannot_be_understood_say_why() {
+        assert!(read_line("nonsense").unwrap_err().contains("not JSON"));
         for (line, part) in [
-            ("nonsense", "not JSON"),
             ("[1]", "not a JSON object"),
             ("{}", "no type"),
+            (r#"{"type":5}"#, "no type"),
+            (r#"{"type":"control_request","request":{}}"#, "request_id"),
+            (r#"{"type":"control_response"}"#, "no response"),
+            (r#"{"type":"control_response","response":{}}"#, "no request_id"),
+            (r#"{"type":"control_cancel_request"}"#, "no request_id"),
+        ] {
+            let read = read_line(line).unwrap();
+            assert!(matches!(&read, Incoming::Odd(why) if why.contains(part)), "{line}: {read:?}");
+        }
+        for (line, part) in [
             (r#"{"type":"user"}"#, "no content"),
             (r#"{"type":"user","message":{"content":5}}"#, "neither"),
             (r#"{"type":"user","message":{"content":[{"type":"video"}]}}"#, "video"),
-            (r#"{"type":"control_request","request":{}}"#, "request_id"),
-            (r#"{"type":"control_response"}"#, "no response"),
         ] {
-            let wrong = read_line(line).unwrap_err();
-            assert!(wrong.contains(part), "{line}: {wrong}");
+            let read = read_line(line).unwrap();
+            let is_bad = matches!(&read, Incoming::BadUser(why) if why.contains(part));
+            assert!(is_bad, "{line}: {read:?}");
         }
         assert_eq!(read_line(r#"{"type":"keep_alive"}"#), Ok(Incoming::Other));
+        let bare = r#"{"type":"control_request","request_id":"r"}"#;
+        let (id, body) = ("r".to_owned(), Value::Null);
+        assert_eq!(read_line(bare), Ok(Incoming::Request { id, body }));
     }
 
     #[test]

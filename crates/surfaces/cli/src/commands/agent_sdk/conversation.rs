@@ -1,12 +1,12 @@
 //! The life of a session that a program drives: lines in, frames out, until both sides are done.
 
-use super::input_lines::InputLines;
+use super::input_lines::{InputLine, InputLines};
 use super::opening::{OpenSession, Opener};
 use super::permission_prompts::{Answered, PermissionPrompts, Prompter, settle};
 use super::transcript_file::AgentFacts;
 use crate::commands::local::{self, Local};
 use crate::commands::signals::Signals;
-use crate::exit::{self, Code, Wrong};
+use crate::exit::{self, Code, Wrong, warn};
 use crate::output::printer;
 use anyhow::Result;
 use ostler::{
@@ -58,7 +58,7 @@ pub struct Sent {
 enum Step {
     Signal(Code),
     Print(String),
-    Line(Option<Result<String, String>>),
+    Line(Option<Result<InputLine, String>>),
     Answered(Option<Box<Answered>>),
     Envelope(Option<Arc<Envelope>>),
 }
@@ -96,7 +96,8 @@ impl<'a> Conversation<'a> {
                 Step::Signal(Code::Terminated) => return Ok(Code::Terminated),
                 Step::Signal(_) => self.interrupted()?,
                 Step::Print(line) => printer::print(&line)?,
-                Step::Line(Some(Ok(line))) => self.line(&line)?,
+                Step::Line(Some(Ok(InputLine::Text(line)))) => self.line(&line)?,
+                Step::Line(Some(Ok(InputLine::TooLong))) => ignored("it is longer than 64 MB"),
                 Step::Line(Some(Err(why))) => return Err(Wrong::Usage(why).into()),
                 Step::Line(None) => self.input_ended(),
                 Step::Answered(answered) => {
@@ -178,10 +179,29 @@ impl<'a> Conversation<'a> {
     pub(super) fn opened(&mut self, request: InitializeRequest) -> Result<bool> {
         if self.open.is_some() {
             return Ok(false);
+            Incoming::BadUser(why) => self.bad_user(&why),
+            Incoming::Odd(why) => {
+                ignored(&why);
+                Ok(())
+            }
         }
         let open = match self.opener.open(request) {
             Ok(open) => open,
             Err(error) => {
+    /// A program that wrote a message waits for a result.
+    fn bad_user(&mut self, why: &str) -> Result<()> {
+        ignored(why);
+        if !self.is_running {
+            self.last_failed = true;
+            let mut frame = refused(why, &SystemIds);
+            if let Some(open) = &self.open {
+                frame["session_id"] = open.session.id().as_str().into();
+            }
+            printer::print(&line(&frame))?;
+        }
+        Ok(())
+    }
+
                 let frame = refused(&exit::words(&error), &SystemIds);
                 printer::print(&line(&frame))?;
                 return Err(error);
@@ -430,5 +450,9 @@ async fn driven(driver: &mut Option<Driver>) -> Result<Option<Arc<Envelope>>> {
 }
 
 pub fn print_all(frames: &[Value]) -> Result<()> {
+fn ignored(why: &str) {
+    warn(&format!("a line of standard input is ignored: {why}"));
+}
+
     Ok(frames.iter().try_for_each(|frame| printer::print(&line(frame)))?)
 }

@@ -9,8 +9,14 @@ const LONGEST: u64 = 64 << 20;
 /// Lines that were read and not looked at yet.
 const MOST_WAITING: usize = 16;
 
+pub enum InputLine {
+    Text(String),
+    /// It was read to its end and dropped.
+    TooLong,
+}
+
 pub struct InputLines {
-    lines: mpsc::Receiver<Result<String, String>>,
+    lines: mpsc::Receiver<Result<InputLine, String>>,
 }
 
 impl InputLines {
@@ -30,42 +36,61 @@ impl InputLines {
     }
 
     /// None: the input has ended. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Result<String, String>> {
+    pub async fn next(&mut self) -> Option<Result<InputLine, String>> {
         self.lines.recv().await
     }
 }
 
-/// The next line that is not blank.
-fn next_line(input: &mut impl BufRead) -> Option<Result<String, String>> {
+/// The next line that is not blank. Bytes that are not UTF-8 are replaced, as programs that decode with replacement do.
+fn next_line(input: &mut impl BufRead) -> Option<Result<InputLine, String>> {
+    let failed = |error| Some(Err(format!("standard input cannot be read: {error}")));
     loop {
         let mut bytes = Vec::new();
         match input.take(LONGEST + 1).read_until(b'\n', &mut bytes) {
             Ok(0) => return None,
             Ok(_) if bytes.len() as u64 > LONGEST => {
-                return Some(Err("a line of standard input is longer than 64 MB".into()));
+                let is_whole = bytes.ends_with(b"\n");
+                let rest = if is_whole { Ok(0) } else { input.skip_until(b'\n') };
+                return rest.map_or_else(failed, |_| Some(Ok(InputLine::TooLong)));
             }
             Ok(_) => {}
-            Err(error) => return Some(Err(format!("standard input cannot be read: {error}"))),
+            Err(error) => return failed(error),
         }
-        match String::from_utf8(bytes) {
-            Ok(line) if line.trim().is_empty() => {}
-            Ok(line) => return Some(Ok(line)),
-            Err(_) => return Some(Err("a line of standard input is not UTF-8".into())),
+        let line = String::from_utf8_lossy(&bytes);
+        if !line.trim().is_empty() {
+            return Some(Ok(InputLine::Text(line.into_owned())));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::next_line;
+    use super::{InputLine, LONGEST, next_line};
+    use std::io::{BufReader, Read};
+
+    fn texts(mut input: impl std::io::BufRead) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(line) = next_line(&mut input) {
+            all.push(match line.unwrap() {
+                InputLine::Text(text) => text,
+                InputLine::TooLong => "too long".into(),
+            });
+        }
+        all
+    }
 
     #[test]
     fn lines_end_with_a_newline_or_with_the_input() {
-        let mut input: &[u8] = b"{\"a\":1}\n\n  \n{\"b\":2}";
-        assert_eq!(next_line(&mut input), Some(Ok("{\"a\":1}\n".into())));
-        assert_eq!(next_line(&mut input), Some(Ok("{\"b\":2}".into())));
-        assert_eq!(next_line(&mut input), None);
-        let mut input: &[u8] = b"\xff\n";
-        assert!(next_line(&mut input).unwrap().is_err());
+        let input: &[u8] = b"{\"a\":1}\n\n  \n{\"b\":2}";
+        assert_eq!(texts(input), ["{\"a\":1}\n", "{\"b\":2}"]);
+        assert_eq!(texts(&b"\xff\n"[..]), ["\u{fffd}\n"]);
+    }
+
+    #[test]
+    fn the_line_after_one_that_is_too_long_is_read() {
+        let long = |length| std::io::repeat(b'x').take(length);
+        let input =
+            long(LONGEST + 10).chain(&b"\n{}\n"[..]).chain(long(LONGEST)).chain(&b"\n{}"[..]);
+        assert_eq!(texts(BufReader::new(input)), ["too long", "{}\n", "too long", "{}"]);
     }
 }
