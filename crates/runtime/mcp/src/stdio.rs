@@ -4,7 +4,7 @@ use crate::channel_transport::Carrier;
 use crate::error::ServerError;
 use crate::line_reader::{LONGEST_LINE, Line, LineReader};
 use ostler_exec::{
-    Command, CommandPipes, CommandReport, ExecError, OutputLimits, OutputProgress, Stopper,
+    Command, CommandPipes, CommandReport, ExecError, OutputLimits, OutputProgress, Sandbox, Stopper,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -27,8 +27,7 @@ pub(crate) struct ServerProgram {
     errors: watch::Receiver<OutputProgress>,
     end: Arc<Mutex<Option<String>>>,
     ended: watch::Receiver<bool>,
-    /// Paths in its command line that it cannot see.
-    hidden: Vec<PathBuf>,
+    sandbox: Option<Arc<Sandbox>>,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -44,7 +43,7 @@ pub(crate) async fn start(
     command: Command,
     carrier: Carrier,
 ) -> Result<ServerProgram, ServerError> {
-    let (program, hidden) = (command.program.clone(), hidden_arguments(&command));
+    let (program, sandbox) = (command.program.clone(), command.sandbox.clone());
     let mut running = executor.spawn(command).await.map_err(|error| {
         ServerError::Start(format!("cannot start {}: {error}", program.display()))
     })?;
@@ -67,7 +66,7 @@ pub(crate) async fn start(
         task(write(outgoing, input)),
         task(read(LineReader::new(output), incoming)),
     ];
-    Ok(ServerProgram { stopper, errors, end, ended, hidden, _tasks: tasks })
+    Ok(ServerProgram { stopper, errors, end, ended, sandbox, _tasks: tasks })
 }
 
 pub(crate) fn task(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
@@ -84,9 +83,9 @@ impl ServerProgram {
         let errors = ostler_exec::strip_terminal(&self.errors.borrow().text());
         let said = last_lines(&errors);
         let end = end.map(|end| format!(" ({end})")).unwrap_or_default();
-        let hint = self.hidden.iter().find(|path| errors.contains(&*path.to_string_lossy()));
-        let hint = hint.map(|path| {
-            let folder = path.parent().unwrap_or(path).display();
+        let hidden = self.sandbox.as_ref().and_then(|sandbox| hidden_path(&errors, sandbox));
+        let hint = hidden.map(|path| {
+            let folder = path.parent().unwrap_or(&path).display();
             format!("; the sandbox hides {folder} from it: add that to allowRead in its sandbox settings")
         });
         let hint = hint.unwrap_or_default();
@@ -128,9 +127,8 @@ fn last_lines(text: &str) -> String {
     ServerError::quoted(&shown.join(" | "))
 }
 
-/// Arguments that are files which the sandbox does not show.
-fn hidden_arguments(command: &Command) -> Vec<PathBuf> {
-    let Some(sandbox) = &command.sandbox else { return Vec::new() };
+/// A file that is named in this text and that the sandbox does not show.
+fn hidden_path(text: &str, sandbox: &Sandbox) -> Option<PathBuf> {
     let is_below = |path: &Path, places: &[PathBuf]| places.iter().any(|it| path.starts_with(it));
     let is_hidden = |path: &PathBuf| {
         let real = path.canonicalize().unwrap_or_default();
@@ -138,7 +136,8 @@ fn hidden_arguments(command: &Command) -> Vec<PathBuf> {
             |path| is_below(path, &sandbox.readable) || is_below(path, &sandbox.writable);
         path.is_absolute() && is_below(&real, &sandbox.homes) && !is_shown(&real)
     };
-    command.args.iter().map(PathBuf::from).filter(is_hidden).collect()
+    let ends_word = |c: char| c.is_whitespace() || "'\"`:,;()[]<>".contains(c);
+    text.split(ends_word).map(PathBuf::from).find(is_hidden)
 }
 
 async fn write(mut messages: mpsc::Receiver<Value>, mut input: pipe::Sender) {

@@ -4,7 +4,7 @@ use crate::assembly::confinement;
 use crate::host::Host;
 use crate::session_options::SessionOptions;
 use ostler_core::permission::{Live, Policy, Workspace};
-use ostler_mcp::{LaunchServer, ServerConfig, ServerReach};
+use ostler_mcp::{LaunchServer, ServerConfig, ServerReach, ServerScope};
 use ostler_tools::CommandVariables;
 use ostler_tools::confine::ServerAccess;
 use std::sync::Arc;
@@ -22,7 +22,9 @@ pub(super) fn launch(
         match unconfined {
             true => Ok(()),
             false => {
-                let access = ServerAccess { network, write_project, read, write };
+                // What a plugin writes is not what the person wrote.
+                let reads_arguments = config.scope != ServerScope::Plugin;
+                let access = ServerAccess { network, write_project, read, write, reads_arguments };
                 confinement.confine_server(command, &access)
             }
         }

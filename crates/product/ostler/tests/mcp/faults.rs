@@ -137,8 +137,12 @@ pub async fn a_server_whose_files_are_hidden_says_what_to_configure() {
     let outside = tempfile::tempdir().unwrap();
     let home = outside.path().canonicalize().unwrap().join("home");
     let program = home.join("servers").join("server.sh");
-    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    std::fs::write(&program, "echo ready\n").unwrap();
+    let data = home.join("data").join("names.txt");
+    for file in [&program, &data] {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    }
+    std::fs::write(&program, format!("cat '{}'\n", data.display())).unwrap();
+    std::fs::write(&data, "names").unwrap();
     let transport = ServerTransport::Stdio {
         command: "/bin/sh".into(),
         args: vec![program.to_str().unwrap().to_owned()],
@@ -152,9 +156,46 @@ pub async fn a_server_whose_files_are_hidden_says_what_to_configure() {
     });
     let session = open(options);
     let said = notices(&session, "hello").await.join("\n");
-    let hidden = program.parent().unwrap().display();
+    let hidden = data.parent().unwrap().display();
     assert!(said.contains(&format!("the sandbox hides {hidden} from it")), "{said}");
     assert!(said.contains("allowRead"), "{said}");
+    session.close("other").await;
+}
+
+/// D20
+pub async fn a_server_in_the_home_directory_reads_its_own_files() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().canonicalize().unwrap().join("home");
+    let (folder, key, note) =
+        (home.join("server"), home.join(".ssh").join("key"), home.join("notes").join("a.txt"));
+    for place in [&folder, key.parent().unwrap(), note.parent().unwrap()] {
+        std::fs::create_dir_all(place).unwrap();
+    }
+    std::fs::write(folder.join("main.sh"), ". \"$(dirname \"$0\")/neighbour.sh\"\n").unwrap();
+    std::fs::write(folder.join("neighbour.sh"), "exec \"$@\"\n").unwrap();
+    std::fs::write(&key, "k").unwrap();
+    std::fs::write(&note, "n").unwrap();
+    let look = |path: &std::path::Path| {
+        text("I look.").call("mcp__files__look", json!({"text": path.to_str().unwrap()}))
+    };
+    let script = Script::new().answer(look(&folder.join("neighbour.sh"))).answer(look(&key));
+    let world = World::new(script.answer(look(&note)).answer(text("Done.")));
+    let (mut config, _) = scripted("files", &[]);
+    if let ServerTransport::Stdio { command, args, .. } = &mut config.transport {
+        let program = std::mem::replace(command, "/bin/sh".into());
+        args.splice(0..0, [folder.join("main.sh").to_str().unwrap().to_owned(), program]);
+    }
+    let options = with(with_servers(world.on_disk(), vec![config]), |options| {
+        options.host.user_home = home.clone();
+    });
+    let session = open(options);
+    turn(&session, "look").await;
+    let told = world.told(3);
+    let seen: Vec<bool> = told
+        .match_indices("read: ")
+        .map(|(at, it)| told[at + it.len()..].starts_with("true"))
+        .collect();
+    assert_eq!(seen, [true, false, false], "{told}");
     session.close("other").await;
 }
 

@@ -65,6 +65,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_server_that_reads_nothing_holds_up_no_call
             a_person_is_not_flooded_with_forms
             a_server_whose_files_are_hidden_says_what_to_configure
+            a_server_in_the_home_directory_reads_its_own_files
             noise_and_floods_are_skipped
             results_are_bounded
             hostile_metadata_is_left_out_or_cut
