@@ -74,7 +74,9 @@ fn all() -> impl IntoIterator<Item = Named> {
             answers_to_nobody_are_no_answers
             a_stubborn_server_ends_with_its_session
             only_listed_variables_and_the_project_are_in_reach
-            what_a_server_asks_for_is_refused_or_bounded;
+            what_a_server_asks_for_is_refused_or_bounded
+            what_a_result_says_is_data
+            every_row_of_the_corpus_has_its_test;
         http_faults:
             answers_of_100_megabytes_are_not_read
             an_endless_stream_without_an_answer_ends_with_the_call
