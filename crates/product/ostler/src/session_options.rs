@@ -151,6 +151,8 @@ pub struct SkillFolders {
     pub folders: Vec<ostler_skills::Folder>,
     /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
     pub accepted: Vec<String>,
+    /// The only skills that the model may use by itself; none: all that say so.
+    pub for_model: Option<Vec<String>>,
     /// The project's directory; none: the working directory.
     pub project: Option<PathBuf>,
 }

@@ -41,6 +41,7 @@ pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
     let tools = ostler_tools::known_tools();
     let shipped = shipped(shipped_at(home).as_deref(), &tools);
     Catalog::new(choice.folders.clone(), shipped, choice.accepted.iter().cloned(), tools)
+        .limited_to(choice.for_model.clone())
 }
 
 /// What belongs to skills may be read from here on.

@@ -122,6 +122,7 @@ impl Profile {
         SkillFolders {
             folders,
             accepted: self.loaded.skills.clone(),
+            for_model: None,
             project: Some(self.places.project.clone()),
         }
     }

@@ -53,6 +53,8 @@ pub struct Catalog {
     /// Contents of project files whose effects the user accepted, by hash.
     accepted: HashSet<String>,
     judge: Option<SkillJudge>,
+    /// Those that the model may use by itself, by their names; none: all that say so.
+    for_model: Option<Vec<String>>,
     /// What rules of skills can name.
     tools: KnownTools,
     state: Mutex<CatalogState>,
@@ -74,6 +76,7 @@ impl Catalog {
             shipped: shipped.into_iter().map(Arc::new).collect(),
             accepted: accepted.into_iter().collect(),
             judge: None,
+            for_model: None,
             tools,
             state: Mutex::default(),
         };
@@ -85,6 +88,14 @@ impl Catalog {
     #[must_use]
     pub fn judged_by(self, judge: SkillJudge) -> Self {
         let catalog = Catalog { judge: Some(judge), state: Mutex::default(), ..self };
+        catalog.refresh();
+        catalog
+    }
+
+    /// Lets the model use only these skills by itself: a name, or the part of it behind a namespace.
+    #[must_use]
+    pub fn limited_to(self, names: Option<Vec<String>>) -> Self {
+        let catalog = Catalog { for_model: names, state: Mutex::default(), ..self };
         catalog.refresh();
         catalog
     }
@@ -187,10 +198,20 @@ impl Catalog {
                 skills.push(skill.clone());
             }
         }
+        for skill in &mut skills {
+            if skill.for_model && !self.may_use(&skill.name) {
+                Arc::make_mut(skill).for_model = false;
+            }
+        }
         skills.sort_by(|a, b| (a.origin, &a.name).cmp(&(b.origin, &b.name)));
         problems.truncate(MOST_PROBLEMS);
         state.skills = skills.into();
         state.problems = problems;
+    }
+
+    fn may_use(&self, name: &str) -> bool {
+        let own = name.rsplit(':').next().unwrap_or_default();
+        self.for_model.as_ref().is_none_or(|all| all.iter().any(|one| one == name || one == own))
     }
 
     fn state(&self) -> MutexGuard<'_, CatalogState> {

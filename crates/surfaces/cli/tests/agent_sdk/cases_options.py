@@ -2,7 +2,7 @@
 
 import json
 
-from claude_agent_sdk import AgentDefinition, ProcessError, ResultError
+from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, ProcessError, ResultError
 from rig import *
 
 
@@ -76,7 +76,8 @@ async def what_is_not_allowed_is_denied_and_reported(world):
     assert tool_results(messages)[0].is_error and not found.is_error
     assert not (world.cwd / "made").exists()
     [denied] = system(messages, "permission_denied")
-    assert denied["tool_name"] == "Bash"
+    assert denied["tool_name"] == "Bash" and denied["decision_reason"]
+    assert denied["message"] == tool_results(messages)[0].content
 
 
 @case
@@ -365,3 +366,110 @@ async def plugins_are_listed_and_bring_commands(world):
     init = system(messages, "init")[0]
     assert init["plugins"] == [{"name": "demo", "path": str(folder), "version": "1.2.0"}]
     assert "demo:hello" in init["slash_commands"] and texts(messages) == ["ok"]
+
+
+def skill(world, name, description="d"):
+    folder = world.cwd / ".claude/skills" / name
+    folder.mkdir(parents=True)
+    text = f"---\nname: {name}\ndescription: {description}\nargument-hint: <who>\n---\nDo {name}."
+    (folder / "SKILL.md").write_text(text)
+
+
+@case
+async def only_the_skills_that_were_chosen_are_offered(world):
+    skill(world, "greet", "Greets people")
+    skill(world, "part", "Says goodbye")
+    world.model(
+        call("Skill", skill="part") | {"expect": {"contains": ["Greets people"]}},
+        say("ok", expect={"tool_error": True, "tool_result": "There is no skill"}),
+    )
+    messages = await ask(world, skills=["greet"], allowed_tools=["Skill"])
+    assert messages[0].data["skills"] == ["greet"] and texts(messages) == ["ok"]
+    assert {"greet", "part"} <= set(messages[0].data["slash_commands"])
+
+
+@case
+async def no_skills_are_offered_if_none_is_chosen(world):
+    skill(world, "greet", "Greets people")
+    world.model(say("ok"))
+    messages = await ask(world, skills=[], setting_sources=["user", "project"])
+    assert messages[0].data["skills"] == [] and texts(messages) == ["ok"]
+
+
+@case
+async def the_hint_of_a_skill_is_told(world):
+    skill(world, "greet")
+    world.model(say("ok"))
+    async with ClaudeSDKClient(world.options(setting_sources=["project"])) as client:
+        info = await client.get_server_info()
+    [greet] = [c for c in info["commands"] if c["name"] == "greet"]
+    assert greet["argumentHint"] == "<who>", greet
+
+
+@case
+async def enabled_thinking_without_a_budget_is_adaptive(world):
+    world.model(say("ok", expect={"equals": {"/thinking/type": "adaptive"}}))
+    extra = {"thinking": "enabled"}
+    assert texts(await ask(world, extra_args=extra, model="claude-opus-4-8")) == ["ok"]
+
+
+@case
+async def flags_without_an_effect_say_so(world):
+    world.model(say("ok"))
+    await ask(world, extra_args={"debug": None, "prompt-suggestions": None})
+    said = [line for line in world.stderr if "no effect" in line]
+    assert len(said) == 2 and "--debug" in said[0] and "--prompt-suggestions" in said[1], world.stderr
+
+
+@case
+async def background_tasks_can_be_switched_off(world):
+    world.model(call("Bash", command="true", run_in_background=True), say("ok", expect={"tool_error": True}))
+    env = {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+    assert texts(await ask(world, allowed_tools=["Bash"], env=env)) == ["ok"]
+
+
+@case
+async def the_plan_is_one_tool_or_several(world):
+    world.model(say("ok"), say("ok"))
+    messages = await ask(world, env={"CLAUDE_CODE_ENABLE_TASKS": "0"})
+    assert "TodoWrite" in messages[0].data["tools"] and "TaskCreate" not in messages[0].data["tools"]
+    assert "TaskCreate" in (await ask(world))[0].data["tools"]
+
+
+@case
+async def a_session_works_as_an_agent(world):
+    world.model(say("ok", expect={"contains": ["You review."], "equals": {"/model": "claude-haiku-4-5"}}))
+    agents = {"reviewer": AgentDefinition(description="d", prompt="You review.", tools=["Read"], model="claude-haiku-4-5")}
+    messages = await ask(world, agents=agents, extra_args={"agent": "reviewer"}, model=None)
+    assert texts(messages) == ["ok"] and messages[0].data["tools"] == ["Read"]
+    try:
+        await ask(world, extra_args={"agent": "nobody"})
+        raise AssertionError("no exception")
+    except Exception:
+        assert any("nobody" in line for line in world.stderr), world.stderr
+
+
+@case
+async def nobody_is_asked_if_prompts_are_switched_off(world):
+    world.model(call("Bash", command="touch made"), say("ok", expect={"tool_error": True}))
+
+    async def never(*_):
+        raise AssertionError("it was asked")
+
+    messages = await ask(world, can_use_tool=never, extra_args={"permission-prompts": "none"})
+    assert texts(messages) == ["ok"] and not (world.cwd / "made").exists()
+
+
+@case
+async def a_plugin_can_be_loaded_without_its_servers(world):
+    folder = world.root / "plug"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / "commands").mkdir()
+    (folder / ".claude-plugin/plugin.json").write_text(json.dumps({"name": "demo"}))
+    (folder / "commands/hello.md").write_text("Greet from the plugin")
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": {"command": "/bin/false"}}}))
+    world.model(say("ok"), say("ok"))
+    for flag, servers in (("plugin-dir", ["plugin_demo_s"]), ("plugin-dir-no-mcp", [])):
+        init = (await ask(world, extra_args={flag: str(folder)}))[0].data
+        assert [s["name"] for s in init["mcp_servers"]] == servers, init["mcp_servers"]
+        assert "demo:hello" in init["slash_commands"]

@@ -208,7 +208,7 @@ impl<'a> Conversation<'a> {
             }
         };
         self.driver = Some(open.session.drive()?);
-        let prompter = match self.opener.args.sdk.permission_prompt_tool.as_deref() {
+        let prompter = match self.opener.args.sdk.prompter() {
             None => None,
             Some("stdio") => Some(Prompter::Program(self.opener.callbacks.clone())),
             Some(name) => Some(Prompter::Tool(name.to_owned())),

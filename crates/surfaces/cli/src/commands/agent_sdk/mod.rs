@@ -6,6 +6,8 @@ mod opening;
 mod permission_prompts;
 mod requests;
 mod transcript_file;
+mod server_requests;
+mod session_variables;
 
 use super::signals::Signals;
 use crate::args::{Format, RunArgs};

@@ -1,10 +1,12 @@
 //! Opens the session that a program wants: flags, settings, and what its first request brings along.
 
+use super::session_variables;
 use super::transcript_file::TranscriptFile;
 use crate::args::RunArgs;
 use crate::commands::{no_key, trust};
 use crate::exit::{Wrong, warn};
 use anyhow::{Context, Result};
+use ostler::mcp_servers::ServerScope;
 use ostler::{
     Host, Input, Rewind, Rewinding, Session, SessionOptions, StructuredOutput, SystemIds,
 };
@@ -59,11 +61,21 @@ impl Opener<'_> {
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
         let agents = session.agents.clone();
+        session.skills.for_model = request.skills;
+        session_variables::apply(self.environment, session);
+        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
         self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
         let structured = self.structured(request.json_schema)?;
         if let Some(structured) = &structured {
             structured.join(session);
         }
+        self.be_agent(session)?;
+        let sdk = &self.args.sdk;
+        let is_unwanted =
+            |root: &PathBuf| sdk.plugin_dir_no_mcp.iter().any(|one| root.ends_with(one));
+        session.mcp.servers.retain(|server| {
+            server.scope != ServerScope::Plugin || !server.reach.read.iter().any(is_unwanted)
+        });
         let max_budget_usd = session.max_budget_usd;
         let is_copy = session.transcripts.is_copy;
         let host = Host::open(self.init, options.host)?;
@@ -113,7 +125,7 @@ impl Opener<'_> {
         session.settings.context.even_without_gain = true;
         session.settings.budget_may_be_exceeded = true;
         // Without somebody to ask, nothing is offered that would ask.
-        session.asks_person = self.args.sdk.permission_prompt_tool.is_some();
+        session.asks_person = self.args.sdk.prompter().is_some();
     }
 
     /// The flags without the servers that the program runs itself, and the names of these.
@@ -190,6 +202,27 @@ impl Opener<'_> {
         let turn = match (&sdk.resume_session_at, &sdk.resume_drops_turn) {
             (Some(uuid), _) => record.turn_of(uuid).map(|turn| turn + 1).ok_or(uuid),
             (None, Some(uuid)) => record.turn_of(uuid).ok_or(uuid),
+    /// The session works as this agent would, with what its flags do not say otherwise.
+    fn be_agent(&self, session: &mut SessionOptions) -> Result<()> {
+        let Some(name) = &self.args.sdk.agent else { return Ok(()) };
+        let found = session.agents.iter().find(|agent| agent.name == *name).cloned();
+        let agent = found.ok_or_else(|| {
+            let known: Vec<&str> = session.agents.iter().map(|agent| agent.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Wrong::Usage(format!("--agent: there is no agent \"{name}\"; defined: {known}"))
+        })?;
+        if session.system_prompt.as_ref().is_none_or(String::is_empty) {
+            session.system_prompt = Some(agent.prompt);
+        }
+        session.tools = session.tools.take().or(agent.tools);
+        session.deny.extend(agent.disallowed_tools);
+        session.max_turns = session.max_turns.or(agent.max_turns);
+        if let (Some(model), None) = (agent.model, &self.args.model) {
+            session.model = model;
+        }
+        Ok(())
+    }
+
             (None, None) => return Ok(()),
         };
         let turn = turn.map_err(|uuid| {

@@ -1,0 +1,65 @@
+//! Variables of the environment that programs set for Claude Code, as options of the session.
+
+use crate::exit::warn;
+use ostler::SessionOptions;
+use ostler_profile::Environment;
+
+const NO_JOBS: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+const TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
+const TOOL_SEARCH: &str = "ENABLE_TOOL_SEARCH";
+
+/// Tools that work on single tasks of the plan; without them the model replaces the plan as a whole.
+const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
+
+pub fn apply(environment: &Environment, session: &mut SessionOptions) {
+    let value = |name: &str| environment.text(name).filter(|value| !value.is_empty());
+    if value(NO_JOBS).is_some_and(|value| is_on(&value)) {
+        session.jobs.most = 0;
+    }
+    if value(TASKS).is_some_and(|value| !is_on(&value)) {
+        session.deny.extend(TASK_TOOLS.map(str::to_owned));
+    }
+    if let Some(value) = value(TOOL_SEARCH) {
+        match share(&value) {
+            Some(Some(share)) => session.mcp.share = share,
+            Some(None) => {}
+            None => warn(&format!(
+                "{TOOL_SEARCH}={value} has no effect; use true, false, auto or auto:N"
+            )),
+        }
+    }
+}
+
+fn is_on(value: &str) -> bool {
+    !["0", "false", "no", "off"].contains(&value.to_lowercase().as_str())
+}
+
+/// The share of the context window beyond which tools are searched for, in percent. The inner none: the usual one.
+fn share(value: &str) -> Option<Option<u64>> {
+    match value.to_lowercase().as_str() {
+        "auto" => Some(None),
+        "1" | "true" | "yes" | "on" => Some(Some(0)),
+        "0" | "false" | "no" | "off" => Some(Some(100)),
+        other => other.strip_prefix("auto:")?.parse().ok().filter(|share| *share <= 100).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_switch_or_a_number() {
+        for (value, expected) in [
+            ("true", Some(Some(0))),
+            ("0", Some(Some(100))),
+            ("auto", Some(None)),
+            ("auto:25", Some(Some(25))),
+            ("auto:101", None),
+            ("sometimes", None),
+        ] {
+            assert_eq!(share(value), expected, "{value}");
+        }
+        assert!(is_on("1") && is_on("true") && !is_on("0") && !is_on("False"));
+    }
+}
