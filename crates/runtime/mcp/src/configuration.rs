@@ -18,8 +18,6 @@ pub struct ServerConfig {
     pub always_load: bool,
     /// What it says about its tools counts: those that it calls read-only may run side by side.
     pub trusted: bool,
-    /// The server may ask the session's model.
-    pub sampling: bool,
     /// The longest time between the start and the first answer.
     pub start_limit: Duration,
     /// The longest time without an answer or news of a call.
@@ -113,7 +111,6 @@ impl ServerConfig {
             scope,
             always_load: false,
             trusted: false,
-            sampling: false,
             start_limit: ServerConfig::START_LIMIT,
             call_limit: ServerConfig::CALL_LIMIT,
             reach: ServerReach::default(),
@@ -132,7 +129,7 @@ impl ServerConfig {
             }
         };
         let reach = format!("{:?}", self.reach);
-        let text = json!([1, own, reach, self.sampling, self.login.client_id]).to_string();
+        let text = json!([2, own, reach, self.login.client_id]).to_string();
         hex(&Sha256::digest(text.as_bytes()))
     }
 

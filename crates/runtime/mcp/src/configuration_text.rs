@@ -132,8 +132,6 @@ struct Written {
     always_load: bool,
     #[serde(default)]
     trusted: bool,
-    #[serde(default)]
-    sampling: bool,
     /// Milliseconds without an answer to a call.
     timeout: Option<u64>,
     /// Milliseconds until the first answer.
@@ -208,7 +206,6 @@ fn server_of(
     let mut config = ServerConfig::new(name, transport, scope);
     config.always_load = written.always_load;
     config.trusted = written.trusted;
-    config.sampling = written.sampling;
     if let Some(limit) = written.timeout {
         config.call_limit = Duration::from_millis(limit.clamp(1, 24 * 60 * 60 * 1_000));
     }
