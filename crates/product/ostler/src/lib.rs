@@ -244,9 +244,9 @@ pub use transcripts::{
     import_transcript, imported_from, transcripts,
 };
 pub use undo::{
-    ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, UndoStep,
-    UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
-    undo_steps,
+    ChangingCall, LineCounts, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine,
+    UndoChoice, UndoStep, UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo,
+    rewind, turns, undo, undo_steps,
 };
 pub use worker::{
     FailedMerge, TaskRef, WorkBranch, WorkerEnd, WorkerEvent, WorkerOptions, WorkerStop,

@@ -133,6 +133,11 @@ impl ServerConfig {
         hex(&Sha256::digest(text.as_bytes()))
     }
 
+    /// Its messages travel through whoever drives the session.
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self.transport, ServerTransport::Tunnel(_))
+    }
+
     /// The server as it is known to whoever authorizes requests to it.
     pub fn http_server(&self) -> Option<HttpServer> {
         match &self.transport {

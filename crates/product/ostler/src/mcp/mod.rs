@@ -9,6 +9,7 @@ mod logins;
 mod prompt_offers;
 mod resource_tools;
 mod schema_room;
+mod server_changes;
 mod server_permission;
 mod session_mcp;
 mod session_servers;
@@ -33,6 +34,9 @@ pub struct McpOptions {
     pub limits: ServerLimits,
     /// Servers can be added while the session is open, also if it begins with none.
     pub may_change: bool,
+    /// A program drives the session: the servers that it gives start with the session, also if they are known, and those
+    /// that it runs itself are replaced like servers that were set later.
+    pub of_program: bool,
     /// How long the first prompt waits for servers whose tools are not known yet.
     pub first_wait: Duration,
     /// The share of the context window that descriptions of tools may take, in percent. Beyond it the model is told only
@@ -48,6 +52,7 @@ impl Default for McpOptions {
             servers: Vec::new(),
             limits: ServerLimits::default(),
             may_change: false,
+            of_program: false,
             first_wait: McpOptions::FIRST_WAIT,
             share: McpOptions::SHARE,
             choice: McpChoice::default(),
@@ -67,7 +72,8 @@ impl McpOptions {
 /// What a surface can ask of the servers of a session.
 #[derive(Clone, Debug)]
 pub enum McpInput {
-    /// These instead of the servers that earlier inputs of this kind set; those of the options stay.
+    /// These instead of the servers that earlier inputs of this kind set. Those of the options stay unless one of these
+    /// has the same name.
     Set(Vec<ServerConfig>),
     Toggle {
         name: String,

@@ -44,6 +44,11 @@ impl Session {
         self.shared().parts.servers.status()
     }
 
+    /// Comes back when none of these servers is being started or asked what it offers, however that ended.
+    pub fn mcp_settled(&self, names: &[String]) -> impl Future<Output = ()> + Send + use<> {
+        self.shared().parts.servers.settled(names)
+    }
+
     /// Asks a tool of a server something outside of the conversation, such as what a person would decide. Nobody is asked
     /// about it, and the model does not learn of it.
     ///

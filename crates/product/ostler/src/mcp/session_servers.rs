@@ -8,7 +8,7 @@ use super::launch::launch;
 use super::logins::SessionLogins;
 use super::resource_tools::ResourceTool;
 use super::schema_room::SchemaRoom;
-use super::server_permission::{not_permitted, permitted_servers};
+use super::server_permission::permitted_servers;
 use super::tool_search::ToolSearch;
 use crate::host::Host;
 use crate::session::{Session, SessionShared};
@@ -18,8 +18,8 @@ use ostler_core::event::{Event, Notice};
 use ostler_core::permission::{Live, Policy, Workspace};
 use ostler_core::ports::{HttpServer, Tool};
 use ostler_mcp::{
-    Connections, LaunchServer, McpTool, Server, ServerConfig, ServerLease, ServerState,
-    ServerStatus,
+    Connections, LaunchServer, McpTool, Server, ServerConfig, ServerLease, ServerScope,
+    ServerState, ServerStatus,
 };
 use ostler_tools::CommandVariables;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,40 +32,44 @@ pub(crate) struct SessionServers {
     connections: Connections,
     launch: LaunchServer,
     first_wait: Duration,
-    limits: ServerLimits,
+    pub(super) limits: ServerLimits,
     /// What the descriptions of tools may take of the context window.
-    room: Mutex<SchemaRoom>,
-    session: OnceLock<Weak<SessionShared>>,
+    pub(super) room: Mutex<SchemaRoom>,
+    /// A program drives the session and gave it servers.
+    of_program: bool,
+    pub(super) session: OnceLock<Weak<SessionShared>>,
     state: Mutex<ServersState>,
     /// Servers that are being asked what they offer.
-    asking: watch::Sender<usize>,
+    pub(super) asking: watch::Sender<usize>,
     /// Those among them whose tools are always to be listed.
     needed: watch::Sender<usize>,
     pub(super) logins: SessionLogins,
 }
 
 #[derive(Default)]
-struct ServersState {
-    entries: Vec<Entry>,
+pub(super) struct ServersState {
+    pub(super) entries: Vec<Entry>,
     /// What a person should know, until somebody reads.
     unsaid: Vec<Notice>,
     /// A prompt has waited for the servers that are asked now; the next one does not.
-    waited: bool,
+    pub(super) waited: bool,
     closed: bool,
 }
 
-struct Entry {
-    config: Arc<ServerConfig>,
-    server: Arc<Server>,
+pub(super) struct Entry {
+    pub(super) config: Arc<ServerConfig>,
+    pub(super) server: Arc<Server>,
     lease: ServerLease,
-    enabled: bool,
-    /// Set by a surface, not by the options.
-    is_set: bool,
+    pub(super) enabled: bool,
+    /// Set by a surface, which may take it away again.
+    pub(super) is_set: bool,
+    /// Whether it is being asked what it offers.
+    pub(super) asked: watch::Sender<usize>,
     /// Its tools in the session, with what was said about them.
     tools: BTreeMap<String, ToolWords>,
     /// What the person was told last.
-    told: Option<String>,
-    watching: Option<AbortOnDropHandle<()>>,
+    pub(super) told: Option<String>,
+    pub(super) watching: Option<AbortOnDropHandle<()>>,
 }
 
 /// What the model is told about a tool.
@@ -84,6 +88,7 @@ impl SessionServers {
             first_wait: options.mcp.first_wait,
             limits: options.mcp.limits.clone(),
             room: Mutex::new(SchemaRoom::new(options.mcp.share)),
+            of_program: options.mcp.of_program,
             session: OnceLock::new(),
             state: Mutex::default(),
             asking: watch::Sender::new(0),
@@ -91,12 +96,13 @@ impl SessionServers {
             logins: SessionLogins::new(host),
         };
         let (permitted, unsaid) = permitted_servers(&options.mcp);
-        let entries = permitted.into_iter().map(|config| servers.entry(config, false)).collect();
+        let is_set = |config: &ServerConfig| servers.of_program && config.is_tunnel();
+        let entries = permitted.into_iter().map(|it| servers.entry(it, is_set(it))).collect();
         *servers.state() = ServersState { entries, unsaid, ..ServersState::default() };
         Arc::new(servers)
     }
 
-    fn entry(&self, config: &ServerConfig, is_set: bool) -> Entry {
+    pub(super) fn entry(&self, config: &ServerConfig, is_set: bool) -> Entry {
         let server = self.connections.server(config, &self.launch);
         let lease = server.lease();
         Entry {
@@ -105,6 +111,7 @@ impl SessionServers {
             lease,
             enabled: true,
             is_set,
+            asked: watch::Sender::new(0),
             tools: BTreeMap::new(),
             told: None,
             watching: None,
@@ -190,7 +197,7 @@ impl SessionServers {
     }
 
     /// Follows what becomes of a server, and asks it what it offers if nobody knows.
-    fn watch(self: &Arc<Self>, name: &str) {
+    pub(super) fn watch(self: &Arc<Self>, name: &str) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let mut state = self.state();
         let Some(entry) = state.entries.iter_mut().find(|entry| entry.config.name == name) else {
@@ -198,12 +205,13 @@ impl SessionServers {
         };
         let (server, mut news) = (entry.server.clone(), entry.server.news());
         let (servers, name) = (Arc::downgrade(self), name.to_owned());
-        let must_ask = entry.config.always_load || server.manifest().is_none();
+        let is_given = self.of_program && entry.config.scope == ServerScope::Session;
+        let must_ask = entry.config.always_load || is_given || server.manifest().is_none();
         let asking = must_ask.then(|| {
             let needed = entry.config.always_load.then(|| Asking::begin(&self.needed));
             // Nobody waits a second time for one that does not answer.
             let waits = (!server.is_slow()).then(|| Asking::begin(&self.asking));
-            (waits, needed)
+            (waits, needed, Asking::begin(&entry.asked))
         });
         let following = async move {
             if must_ask {
@@ -247,7 +255,7 @@ impl SessionServers {
     }
 
     /// Makes the session's tools those that the server offers now.
-    fn update(&self, name: &str) {
+    pub(super) fn update(&self, name: &str) {
         let Some(shared) = self.session.get().and_then(Weak::upgrade) else { return };
         let session = Session { shared };
         let mut notices = Vec::new();
@@ -291,87 +299,6 @@ impl SessionServers {
         self.state().entries.iter().map(Entry::status).collect()
     }
 
-    pub(super) fn toggle(self: &Arc<Self>, name: &str, enabled: bool) -> Result<(), String> {
-        {
-            let mut state = self.state();
-            state.waited &= !enabled;
-            let entry = state.find(name)?;
-            entry.enabled = enabled;
-            if !enabled {
-                entry.watching = None;
-            }
-        }
-        self.update(name);
-        if enabled {
-            self.watch(name);
-        }
-        Ok(())
-    }
-
-    pub(super) fn reconnect(self: &Arc<Self>, name: &str) -> Result<(), String> {
-        let server = {
-            let mut state = self.state();
-            state.waited = false;
-            let entry = state.find(name)?;
-            if !entry.enabled {
-                return Err(format!("the MCP server \"{name}\" is disabled; enable it first"));
-            }
-            entry.told = None;
-            entry.server.clone()
-        };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return Err("there is no runtime to connect in".into());
-        };
-        let asking = Asking::begin(&self.asking);
-        runtime.spawn(async move {
-            // How it ended is part of the server's state, which the session follows.
-            let _ = server.reconnect().await;
-            drop(asking);
-        });
-        Ok(())
-    }
-
-    /// Replaces the servers that a surface set.
-    pub(super) fn set(self: &Arc<Self>, configs: Vec<ServerConfig>) -> Result<(), String> {
-        if let Some(why) = configs.iter().find_map(|config| not_permitted(&self.limits, config)) {
-            return Err(why);
-        }
-        let mut gone = Vec::new();
-        {
-            let mut state = self.state();
-            for config in &configs {
-                let mut own = state.entries.iter().filter(|entry| !entry.is_set);
-                if own.any(|entry| entry.config.name == config.name) {
-                    return Err(format!(
-                        "the MCP server \"{}\" is configured already",
-                        config.name
-                    ));
-                }
-            }
-            let stays = |entry: &Entry| {
-                !entry.is_set || configs.iter().any(|config| *config == *entry.config)
-            };
-            let (kept, removed) = std::mem::take(&mut state.entries).into_iter().partition(stays);
-            state.entries = kept;
-            gone.extend::<Vec<Entry>>(removed);
-            for config in &configs {
-                if state.entries.iter().all(|entry| entry.config.name != config.name) {
-                    let entry = self.entry(config, true);
-                    state.entries.push(entry);
-                }
-            }
-        }
-        let Some(session) = self.session.get().and_then(Weak::upgrade) else { return Ok(()) };
-        let session = Session { shared: session };
-        for entry in &mut gone {
-            let room = &mut *self.room.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = entry.offer(&session, Vec::new(), BTreeSet::new(), room);
-        }
-        drop(gone);
-        self.serve(&session);
-        Ok(())
-    }
-
     /// Starts a server, asks what it offers, and ends it.
     pub(super) async fn probe(&self, name: &str) -> Result<ServerStatus, String> {
         let server = self.state().find(name)?.server.clone();
@@ -393,13 +320,13 @@ impl SessionServers {
         futures_util::future::join_all(leaving).await;
     }
 
-    fn state(&self) -> MutexGuard<'_, ServersState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, ServersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ServersState {
-    fn find(&mut self, name: &str) -> Result<&mut Entry, String> {
+    pub(super) fn find(&mut self, name: &str) -> Result<&mut Entry, String> {
         let found = self.entries.iter_mut().find(|entry| entry.config.name == name);
         found.ok_or_else(|| format!("there is no MCP server \"{name}\" in this session"))
     }
@@ -425,7 +352,7 @@ impl Entry {
     }
 
     /// Makes the tools of the session what is offered; gives what a person should know.
-    fn offer(
+    pub(super) fn offer(
         &mut self,
         session: &Session,
         offered: Vec<Arc<dyn Tool>>,

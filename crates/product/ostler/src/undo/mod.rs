@@ -6,6 +6,7 @@ mod calls;
 mod interruption;
 mod keep;
 mod keeping;
+mod line_counts;
 mod location;
 mod made_folders;
 mod memories;
@@ -20,6 +21,7 @@ mod worktrees;
 
 pub use calls::ChangingCall;
 pub(crate) use keeping::{is_denied, keeping, levels, open_snapshots, remember, remember_denied};
+pub use line_counts::LineCounts;
 pub(crate) use news::UndoNews;
 use redo::WriteGoesOn;
 pub use redo::redo;
@@ -80,6 +82,7 @@ pub struct Undone {
     /// Calls that cannot be undone, and why. They count as not undone.
     pub not_undone: Vec<(ChangingCall, String)>,
     pub outcomes: Vec<PlanOutcome>,
+    pub lines: LineCounts,
     /// The snapshot of the state before the undo; going back to it is `redo`.
     pub before: u64,
     pub after: u64,
@@ -105,6 +108,7 @@ impl Undone {
         first.outcomes.retain(|old| self.outcomes.iter().all(|new| new.path != old.path));
         self.calls.append(&mut first.calls);
         self.outcomes.append(&mut first.outcomes);
+        self.lines = self.lines + first.lines;
         self.with(first.notices)
     }
 
@@ -128,7 +132,8 @@ impl Undone {
         self.calls.iter().map(ChangingCall::top).collect::<HashSet<_>>().len()
     }
 
-    fn changed(&self) -> impl Iterator<Item = &Path> {
+    /// The files that it changes.
+    pub fn changed(&self) -> impl Iterator<Item = &Path> {
         let is_changed = |fate: &Fate| {
             matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Beside(_))
         };
@@ -301,6 +306,7 @@ impl Desk {
             calls,
             not_undone: Vec::new(),
             outcomes: Vec::new(),
+            lines: LineCounts::default(),
             before,
             after: before,
             notices: Vec::new(),
@@ -333,6 +339,7 @@ impl Desk {
         KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut units)?;
         let plan = self.snapshots.plan(&units)?;
         undone.outcomes.clone_from(&plan.outcomes);
+        undone.lines = LineCounts::of(&self.snapshots, &plan);
         if choice.dry_run || !review(&undone) {
             return Ok(undone);
         }

@@ -38,7 +38,10 @@ async def the_server_info_describes_us(world):
     world.model(say("ok"))
     async with ClaudeSDKClient(world.options()) as client:
         info = await client.get_server_info()
-    assert {"compact", "context"} <= {c["name"] for c in info["commands"]}
+    assert {"compact", "context", "clear"} <= {c["name"] for c in info["commands"]}
+    assert all(isinstance(c["argumentHint"], str) for c in info["commands"])
+    assert {"Explore", "Plan", "general-purpose"} <= {a["name"] for a in info["agents"]}
+    assert all(a["description"] for a in info["agents"])
     assert info["output_style"] == "default" and info["models"][0]["value"] == "default"
     assert info["pid"] > 0 and info["account"]["apiKeySource"]
     assert info["current_permission_mode"] == "default" and info["hook_on_failure_supported"]
@@ -215,6 +218,10 @@ async def the_context_usage_is_told(world):
     assert "System tools" in names and "Messages" in names and names[-1] == "Free space"
     assert 0 < usage["totalTokens"] < usage["maxTokens"] and usage["model"] == "scripted"
     assert 0 <= usage["percentage"] <= 100 and usage["autoCompactThreshold"] > 0
+    assert usage["isAutoCompactEnabled"] is True
+    assert all(c["kind"] in ("used", "free") and c["color"] for c in usage["categories"])
+    async with ClaudeSDKClient(world.options(env={"DISABLE_AUTO_COMPACT": "1"})) as client:
+        assert (await client.get_context_usage())["isAutoCompactEnabled"] is False
 
 
 @case
@@ -242,8 +249,10 @@ async def thinking_tokens_can_be_changed(world):
     async with ClaudeSDKClient(world.options(model="claude-haiku-4-5")) as client:
         await raw(client, "set_max_thinking_tokens", max_thinking_tokens=3000)
         assert texts(await turn(client, "go")) == ["a"]
+        await raw(client, "set_max_thinking_tokens", thinking_display="omitted")
         await raw(client, "set_max_thinking_tokens", max_thinking_tokens=0)
         assert texts(await turn(client, "go")) == ["b"]
+        await raw(client, "set_max_thinking_tokens", max_thinking_tokens=None)
 
 
 @case
@@ -255,6 +264,12 @@ async def flag_settings_can_be_applied(world):
         assert tool_results(messages)[0].is_error
         settings = await raw(client, "get_settings")
         assert settings["effective"]["permissions"]["deny"] == ["Bash(echo:*)"]
+        unknown = {"ofTheFuture": {"a": [1]}, "effortLevel": None, "outputStyle": "x", "env": None}
+        await raw(client, "apply_flag_settings", settings=unknown)
+        await raw(client, "apply_flag_settings", settings={"model": "claude-haiku-4-5"})
+        assert (await raw(client, "get_settings"))["applied"]["model"] == "claude-haiku-4-5"
+        await raw(client, "apply_flag_settings", settings={"model": None})
+        assert (await raw(client, "get_settings"))["applied"]["model"] == "scripted"
 
 
 @case
@@ -326,7 +341,7 @@ async def an_interrupt_can_cancel_what_is_queued(world):
         await until(client, lambda m: isinstance(m, AssistantMessage))
         await client.query("later")
         answer = await raw(client, "interrupt", cancel_queued=True)
-        assert answer == {"still_queued": []}
+        assert answer == {"still_queued": [], "cancelled": []}
         assert result([m async for m in client.receive_response()]).is_error
         messages = await turn(client, "next")
         assert texts(messages) == ["for the next one"]
@@ -372,7 +387,13 @@ async def replayed_messages_carry_their_uuid(world):
 
 @case
 async def files_can_be_rewound(world):
-    world.model(call("Write", file_path="a.txt", content="new"), say("written"))
+    edit = {"tool": "Edit", "input": {"file_path": "c.txt", "old_string": "two", "new_string": "2\n3"}}
+    world.model(
+        call("Read", file_path="c.txt"),
+        call("Write", [edit], file_path="a.txt", content="new\n"),
+        say("written"),
+    )
+    (world.cwd / "c.txt").write_text("one\ntwo\n")
     (world.cwd / "b.txt").write_text("untouched")
     extra = {"replay-user-messages": None}
     options = world.options(
@@ -382,7 +403,17 @@ async def files_can_be_rewound(world):
         messages = await turn(client, "go")
         assert (world.cwd / "a.txt").exists()
         uuid = next(m.uuid for m in messages if isinstance(m, UserMessage) and m.content == "go")
-        await client.rewind_files(uuid)
+        changed = [str(world.cwd / name) for name in ("a.txt", "c.txt")]
+        preview = await raw(client, "rewind_files", user_message_id=uuid, dry_run=True)
+        assert preview.pop("canRewind") and sorted(preview.pop("filesChanged")) == changed
+        assert preview == {"insertions": 1, "deletions": 3}, preview
+        assert (world.cwd / "a.txt").exists()
+        done = await raw(client, "rewind_files", user_message_id=uuid)
+        assert sorted(done["filesChanged"]) == changed
+        assert (done["insertions"], done["deletions"]) == (1, 3)
+        assert (world.cwd / "c.txt").read_text() == "one\ntwo\n"
+        again = await raw(client, "rewind_files", user_message_id="unknown", dry_run=True)
+        assert again["canRewind"] is False and "unknown" in again["error"]
         assert not (world.cwd / "a.txt").exists()
         assert (world.cwd / "b.txt").read_text() == "untouched"
         try:
@@ -479,3 +510,32 @@ async def what_the_server_reports_decides_about_compacting(world):
     assert "They echoed." in summary.content
     # Two results, and the summary.
     assert result(messages).num_turns == 4
+
+
+@case
+async def what_sessions_use_and_consist_of_is_told(world):
+    world.model(say("ok"))
+    async with ClaudeSDKClient(world.options()) as client:
+        found = result(await turn(client, "go"))
+        usage = await raw(client, "get_usage")
+        assert usage["session"]["total_cost_usd"] == found.total_cost_usd
+        assert list(usage["session"]["model_usage"]) == ["scripted"] and usage["rate_limits"] is None
+        parts = await raw(client, "reload_plugins")
+        assert parts["commands"] and parts["agents"] and parts["mcpServers"] == [] and parts["error_count"] == 0
+        assert (await raw(client, "reload_skills"))["skills"] is not None
+        assert (await raw(client, "reload_output_styles"))["available_output_styles"] == ["default"]
+        assert (await raw(client, "list_models"))["models"][0]["value"] == "default"
+        assert (await raw(client, "get_binary_version"))["version"]
+
+
+@case
+async def a_running_command_can_go_on_in_the_background(world):
+    world.model(call("Bash", command="sleep 100"), say("moved", expect={"tool_result": "background"}), say("ended"))
+    async with ClaudeSDKClient(world.options(allowed_tools=["Bash"])) as client:
+        assert await raw(client, "background_tasks", tool_use_id="nobody") == {"backgrounded": False}
+        await client.query("go")
+        [*_, asked] = await until(client, lambda m: isinstance(m, AssistantMessage))
+        while not (await raw(client, "background_tasks", tool_use_id=asked.content[0].id))["backgrounded"]:
+            pass
+        messages = [m async for m in client.receive_response()]
+        assert texts(messages) == ["moved"]

@@ -1,5 +1,6 @@
 """MCP servers: those of the program, and those that are programs of their own."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -120,8 +121,26 @@ async def a_server_is_switched_off_and_on(world):
         assert server["status"] == "connected", server
 
 
-def stdio(*words):
-    return {"type": "stdio", "command": sys.executable, "args": [SERVER, *words], "unconfined": True}
+def stdio(*words, **more):
+    return {"type": "stdio", "command": sys.executable, "args": [SERVER, *words], **more}
+
+
+def behind(gate, *words):
+    """A server that answers when there is such a file."""
+    return stdio(f"gate={gate}", *words, sandbox={"enabled": False})
+
+
+async def raw(client, subtype, **fields):
+    return await client._query._send_control_request({"subtype": subtype, **fields})
+
+
+async def asked(client, request):
+    """Sends a request, and comes back when it was read."""
+    answer = asyncio.ensure_future(request)
+    await asyncio.sleep(0)
+    for _ in range(2):
+        await raw(client, "get_settings")
+    return answer
 
 
 @case
@@ -162,7 +181,9 @@ async def servers_can_be_set_while_it_runs(world):
         answer = await client._query._send_control_request(request)
         assert answer["added"] == ["echo"] and answer["errors"] == {}
         [server] = (await client.get_mcp_status())["mcpServers"]
-        assert server["name"] == "echo"
+        assert server["name"] == "echo" and server["status"] == "connected"
+        again = await client._query._send_control_request(request)
+        assert again == {"added": [], "removed": [], "errors": {}}
         request = {"subtype": "mcp_set_servers", "servers": {}}
         answer = await client._query._send_control_request(request)
         assert answer["removed"] == ["echo"]
@@ -184,3 +205,98 @@ async def strict_leaves_out_the_servers_of_the_project(world):
     world.model(say("ok"))
     messages = await ask(world, mcp_servers={"calc": calculator()}, strict_mcp_config=True)
     assert [s["name"] for s in messages[0].data["mcp_servers"]] == ["calc"]
+
+
+@case
+async def servers_that_are_on_their_way_are_waited_for(world):
+    world.model(say("ok"))
+    gate = world.root / "gate"
+    async with ClaudeSDKClient(world.options(mcp_servers={"echo": behind(gate)})) as client:
+        status = await asked(client, client.get_mcp_status())
+        gate.touch()
+        [server] = (await status)["mcpServers"]
+        assert server["status"] == "connected" and len(server["tools"]) == 2, server
+
+
+@case
+async def a_reconnect_is_answered_when_the_server_is_there(world):
+    world.model(say("ok"))
+    gate = world.root / "gate"
+    gate.touch()
+    async with ClaudeSDKClient(world.options(mcp_servers={"echo": behind(gate)})) as client:
+        await client.get_mcp_status()
+        gate.unlink()
+        again = [
+            lambda: client.reconnect_mcp_server("echo"),
+            lambda: raw(client, "mcp_set_servers", servers={"other": behind(gate, "other")}),
+        ]
+        for request in again:
+            answer = await asked(client, request())
+            assert not answer.done()
+            gate.touch()
+            await answer
+            servers = (await client.get_mcp_status())["mcpServers"]
+            assert all(s["status"] == "connected" for s in servers), servers
+            gate.unlink()
+
+
+@case
+async def a_server_that_cannot_be_connected_is_an_error(world):
+    world.model(say("ok"))
+    broken = {"type": "stdio", "command": "/nonexistent/server"}
+    async with ClaudeSDKClient(world.options(mcp_servers={"broken": broken})) as client:
+        [server] = (await client.get_mcp_status())["mcpServers"]
+        assert server["status"] == "failed" and "/nonexistent/server" in server["error"], server
+        for again in (client.reconnect_mcp_server, lambda name: client.toggle_mcp_server(name, True)):
+            try:
+                await again("broken")
+                raise AssertionError("no exception")
+            except Exception as error:
+                assert "/nonexistent/server" in str(error), error
+        answer = await raw(client, "mcp_set_servers", servers={"worse": broken, "echo": stdio()})
+        assert answer["added"] == ["worse", "echo"] and list(answer["errors"]) == ["worse"], answer
+
+
+@case
+async def servers_of_the_program_are_replaced(world):
+    world.model(say("a"), say("b"))
+    servers = {"calc": calculator(), "echo": stdio()}
+    async with ClaudeSDKClient(world.options(mcp_servers=servers)) as client:
+        await turn(client, "go")
+        sdk = {"type": "sdk", "name": "calc"}
+        answer = await raw(client, "mcp_set_servers", servers={"calc": sdk, "more": stdio("x")})
+        assert answer == {"added": ["more"], "removed": [], "errors": {}}, answer
+        answer = await raw(client, "mcp_set_servers", servers={})
+        assert answer == {"added": [], "removed": ["calc", "more"], "errors": {}}, answer
+        [server] = (await client.get_mcp_status())["mcpServers"]
+        assert server["name"] == "echo" and server["status"] == "connected", server
+
+
+@case
+async def servers_start_again_with_the_next_session(world):
+    world.model(say("a"), say("b"))
+    for _ in range(2):
+        messages = await ask(world, mcp_servers={"echo": stdio()})
+        assert messages[0].data["mcp_servers"] == [{"name": "echo", "status": "connected"}]
+
+
+@case
+async def many_tools_are_searched_for_if_that_is_wanted(world):
+    world.model(say("a", expect={"tools": ["ToolSearch"]}), say("b", expect={"tools": ["mcp__echo__echo"]}))
+    for value, searched in (("true", True), ("false", False)):
+        messages = await ask(world, mcp_servers={"echo": stdio()}, env={"ENABLE_TOOL_SEARCH": value})
+        assert ("ToolSearch" in messages[0].data["tools"]) == searched and len(texts(messages)) == 1
+
+
+@case
+async def calls_to_a_server_can_be_asked_about_in_every_mode(world):
+    world.model(call("mcp__calc__add", a=1, b=1), say("no"), call("mcp__calc__add", a=1, b=1), say("yes"))
+    options = world.options(mcp_servers={"calc": calculator()}, allowed_tools=["mcp__calc"])
+    async with ClaudeSDKClient(options) as client:
+        answer = await raw(client, "set_mcp_permission_mode_override", serverName="calc", mode="default")
+        assert answer == {}
+        assert tool_results(await turn(client, "go"))[0].is_error
+        await raw(client, "set_mcp_permission_mode_override", serverName="calc", mode=None)
+        assert not tool_results(await turn(client, "go"))[0].is_error
+        answer = await raw(client, "set_mcp_permission_mode_override", serverName="x", mode="auto")
+        assert "x" in answer["warning"]

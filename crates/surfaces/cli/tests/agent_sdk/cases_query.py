@@ -390,7 +390,7 @@ async def calls_of_an_answer_over_the_budget_do_not_run(world):
     except ResultError:
         pass
     found = result(messages)
-    assert found.subtype == "error_max_budget_usd" and found.terminal_reason is None
+    assert found.subtype == "error_max_budget_usd" and found.terminal_reason == "budget_exhausted"
     assert found.total_cost_usd > 0.5 and found.num_turns == 2, found
     assert (world.cwd / "first").exists() and not (world.cwd / "second").exists()
     assert len(tool_results(messages)) == 1

@@ -1,7 +1,9 @@
 """A small MCP server over standard input and output."""
 
 import json
+import os
 import sys
+import time
 
 TOOLS = [
     {
@@ -43,6 +45,8 @@ for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message:
         continue
+    while any(word.startswith("gate=") and not os.path.exists(word[5:]) for word in sys.argv):
+        time.sleep(0.01)
     found = answer(message["method"], message.get("params", {}))
     reply = {"jsonrpc": "2.0", "id": message["id"]}
     if found is None:

@@ -1,10 +1,12 @@
 //! `ostler mcp login` and `logout` against a server on this machine, with a browser that a test plays.
 
-use crate::support::World;
+use crate::support::{World, until};
 use ostler_model_server::{Script, text};
-use std::io::{Read, Write};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 /// An MCP server that lets nobody in without `the-token`, and its authorization server.
@@ -91,6 +93,16 @@ fn agreed(address: &str) -> String {
     format!("{}?code=c&state={}", value("redirect_uri"), value("state"))
 }
 
+/// The page that the browser shows there.
+fn visited(address: &str) -> String {
+    let (host, target) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{target} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
 fn world(servers: &Servers) -> World {
     let world = World::new(Script::new().answer(text("ok")).forever());
     world.has_chosen();
@@ -120,11 +132,7 @@ fn a_person_logs_in_with_a_browser_and_out_again() {
     let address = std::fs::read_to_string(&pipe).unwrap();
     assert!(address.contains("scope=read"), "{address}");
     let back = agreed(&address);
-    let (host, target) = back.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET /{target} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
+    let page = visited(&back);
     assert!(page.contains("You can close this tab."), "{page}");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -154,6 +162,34 @@ fn without_a_browser_the_address_is_pasted() {
     assert!(lines.any(|line| line.contains("Logged in to tracker")));
     assert!(child.wait().unwrap().success());
     assert_eq!(servers.count("/token"), 1);
+}
+
+#[test]
+fn a_program_gets_the_address_that_its_user_logs_in_at() {
+    let servers = Servers::start();
+    let world = world(&servers);
+    let flags = ["--input-format", "stream-json", "--output-format", "stream-json"];
+    let mut child = world.command(&flags).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let frames = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut answers = frames.filter(|frame| frame["type"] == "control_response");
+    let mut ask = |subtype: &str| {
+        let request = json!({"subtype": subtype, "serverName": "tracker"});
+        let frame = json!({"type": "control_request", "request_id": "r", "request": request});
+        writeln!(input, "{frame}").unwrap();
+        answers.next().unwrap()["response"].clone()
+    };
+    let status = ask("mcp_status");
+    assert_eq!(status["response"]["mcpServers"][0]["status"], "needs-auth", "{status}");
+    assert_eq!(ask("mcp_reconnect")["subtype"], "error");
+    let login = ask("mcp_authenticate")["response"].clone();
+    assert_eq!(login["requiresUserAction"], true, "{login}");
+    let address = login["authUrl"].as_str().unwrap();
+    assert!(visited(&agreed(address)).contains("You can close this tab."));
+    until("the login is kept", || login_files(&world).len() == 1);
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

@@ -26,9 +26,15 @@ struct CallbackDesk {
 
 #[derive(Default)]
 struct OpenCallbacks {
-    open: HashMap<String, oneshot::Sender<Result<Value, String>>>,
+    open: HashMap<String, WaitingCallback>,
     /// Nobody can answer any more.
     is_closed: bool,
+}
+
+struct WaitingCallback {
+    answer: oneshot::Sender<Result<Value, String>>,
+    /// A question about a permission, as it was asked.
+    question: Option<Value>,
 }
 
 /// Why there is no answer.
@@ -96,8 +102,10 @@ impl Callbacks {
         if table.open.len() >= MOST_OPEN {
             return Err(CallbackFailure::Failed("too many requests are open".into()));
         }
-        table.open.insert(id.clone(), answer);
+        let is_question = request["subtype"] == "can_use_tool";
         let frame = json!({ "type": "control_request", "request_id": id, "request": request });
+        let question = is_question.then(|| frame.clone());
+        table.open.insert(id.clone(), WaitingCallback { answer, question });
         let _ = self.shared.out.send(line(&frame));
         Ok((id, answered))
     }
@@ -106,8 +114,13 @@ impl Callbacks {
     pub fn answer(&self, id: &str, answer: Result<Value, String>) {
         let open = self.table().open.remove(id);
         if let Some(open) = open {
-            let _ = open.send(answer);
+            let _ = open.answer.send(answer);
         }
+    }
+
+    /// The questions about permissions that wait for an answer, as they were asked.
+    pub fn questions(&self) -> Vec<Value> {
+        self.table().open.values().filter_map(|open| open.question.clone()).collect()
     }
 
     /// No answer can come any more: whoever waits gets a failure.
@@ -165,6 +178,7 @@ mod tests {
             callbacks.answer("unknown", Ok(Value::Null));
         };
         let (first, second, ()) = tokio::join!(first, second, answering);
+        assert_eq!(callbacks.questions(), Vec::<Value>::new());
         assert_eq!(first, Err(CallbackFailure::Failed("one".into())));
         assert_eq!(second, Ok(json!("two")));
     }
@@ -178,6 +192,22 @@ mod tests {
         let cancelled = lines.recv().await.unwrap();
         assert!(cancelled.contains("control_cancel_request"));
         assert_eq!(id_of(&asked), id_of(&cancelled));
+    }
+
+    #[tokio::test]
+    async fn questions_can_be_told_again_while_they_wait() {
+        let (callbacks, mut lines) = rig();
+        let question = callbacks.ask(json!({"subtype": "can_use_tool"}), None);
+        let other = callbacks.ask(json!({"subtype": "hook_callback"}), None);
+        let answering = async {
+            let asked = [lines.recv().await.unwrap(), lines.recv().await.unwrap()];
+            let told: Vec<Value> =
+                asked.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(callbacks.questions(), told[..1]);
+            asked.iter().for_each(|line| callbacks.answer(&id_of(line), Ok(Value::Null)));
+            assert_eq!(callbacks.questions(), Vec::<Value>::new());
+        };
+        let _ = tokio::join!(question, other, answering);
     }
 
     #[tokio::test]

@@ -4,26 +4,32 @@ use ostler::ContextReport;
 use ostler::mcp_servers::ServerStatus;
 use serde_json::{Value, json};
 
-/// A category's name and the colour that readers show it in.
-fn category(owner: &str) -> (&str, &'static str) {
+/// A category's id and name, and the colour that readers show it in.
+type Category = (&'static str, &'static str, &'static str);
+
+fn category(owner: &str) -> Category {
     match owner {
-        "system" => ("System prompt", "promptBorder"),
-        "tools" => ("System tools", "inactive"),
-        "mcp" => ("MCP tools", "cyan_FOR_SUBAGENTS_ONLY"),
-        "instructions" => ("Memory files", "claude"),
-        "skills" => ("Skills", "warning"),
-        _ => ("Messages", "purple_FOR_SUBAGENTS_ONLY"),
+        "system" => ("system_prompt", "System prompt", "promptBorder"),
+        "tools" => ("system_tools", "System tools", "inactive"),
+        "mcp" => ("mcp_tools", "MCP tools", "cyan_FOR_SUBAGENTS_ONLY"),
+        "instructions" => ("memory_files", "Memory files", "claude"),
+        "skills" => ("skills", "Skills", "warning"),
+        _ => ("messages", "Messages", "purple_FOR_SUBAGENTS_ONLY"),
     }
 }
 
 pub fn context_usage(report: &ContextReport, auto_compact: bool, known: &[ServerStatus]) -> Value {
-    let mut categories: Vec<(&str, &str, u64)> = Vec::new();
+    let mut categories: Vec<(Category, u64)> = Vec::new();
     let (mut files, mut servers) = (Vec::new(), Vec::new());
+    let mut of_messages = [("prompts", 0), ("answers", 0), ("results", 0)];
     for share in &report.shares {
-        let (name, color) = category(&share.owner);
-        match categories.iter_mut().find(|(had, _, _)| *had == name) {
-            Some((_, _, tokens)) => *tokens += share.tokens,
-            None => categories.push((name, color, share.tokens)),
+        let category = category(&share.owner);
+        match categories.iter_mut().find(|(had, _)| *had == category) {
+            Some((_, tokens)) => *tokens += share.tokens,
+            None => categories.push((category, share.tokens)),
+        }
+        if let Some((_, tokens)) = of_messages.iter_mut().find(|(owner, _)| *owner == share.owner) {
+            *tokens += share.tokens;
         }
         match (share.owner.as_str(), &share.name) {
             ("instructions", Some(path)) => {
@@ -36,8 +42,18 @@ pub fn context_usage(report: &ContextReport, auto_compact: bool, known: &[Server
         }
     }
     let free = report.window.saturating_sub(report.tokens);
-    categories.push(("Free space", "promptBorder", free));
-    let listed = |(name, color, tokens): &(&str, &str, u64)| json!({ "name": name, "tokens": tokens, "color": color });
+    categories.push((("free_space", "Free space", "promptBorder"), free));
+    let listed = |((id, name, color), tokens): &(Category, u64)| {
+        let kind = if *id == "free_space" { "free" } else { "used" };
+        json!({ "id": id, "name": name, "tokens": tokens, "color": color, "kind": kind })
+    };
+    let [(_, prompts), (_, answers), (_, results)] = of_messages;
+    let messages = json!({
+        "userMessageTokens": prompts, "assistantMessageTokens": answers,
+        "toolResultTokens": results, "toolCallTokens": 0, "attachmentTokens": 0,
+        "redirectedContextTokens": 0, "unattributedTokens": 0, "toolCallsByType": [],
+        "attachmentsByType": [], "messages": report.messages,
+    });
     let percentage = match report.window {
         0 => 0.0,
         window => (report.tokens as f64 * 100.0 / window as f64).round(),
@@ -47,7 +63,7 @@ pub fn context_usage(report: &ContextReport, auto_compact: bool, known: &[Server
         "totalTokens": report.tokens, "maxTokens": report.window, "rawMaxTokens": report.window,
         "percentage": percentage, "model": report.model, "isAutoCompactEnabled": auto_compact,
         "autoCompactThreshold": report.threshold, "memoryFiles": files, "mcpTools": servers,
-        "agents": [], "gridRows": [], "messageBreakdown": { "messages": report.messages },
+        "agents": [], "gridRows": [], "messageBreakdown": messages,
         "apiUsage": null,
     })
 }
@@ -96,9 +112,21 @@ mod tests {
         assert_eq!(sum, 1000);
         assert_eq!(
             categories[1],
-            json!({"name": "Messages", "tokens": 60, "color": "purple_FOR_SUBAGENTS_ONLY"})
+            json!({
+                "id": "messages", "name": "Messages", "tokens": 60, "kind": "used",
+                "color": "purple_FOR_SUBAGENTS_ONLY",
+            })
         );
         assert_eq!((&usage["percentage"], &usage["totalTokens"]), (&json!(10.0), &json!(100)));
         assert_eq!(usage["memoryFiles"][0]["path"], "/p/CLAUDE.md");
+        let free = categories.last().unwrap();
+        assert_eq!((&free["id"], &free["kind"]), (&json!("free_space"), &json!("free")));
+        let messages = &usage["messageBreakdown"];
+        assert_eq!(
+            (&messages["userMessageTokens"], &messages["assistantMessageTokens"]),
+            (&json!(20), &json!(40))
+        );
+        assert_eq!(usage["isAutoCompactEnabled"], true);
+        assert_eq!(context_usage(&report, false, &[])["isAutoCompactEnabled"], false);
     }
 }

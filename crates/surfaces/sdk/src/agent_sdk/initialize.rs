@@ -1,8 +1,9 @@
 //! The first request of a program: what it brings along, and what it is told about us.
 
 use super::callback_hooks::CallbackSpec;
+use super::message_frames::{CAPABILITIES, STANDS_FOR};
 use super::permission_updates::mode_named;
-use ostler::{AgentDefinition, Skill};
+use ostler::{AgentDefinition, AgentKind, Skill};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ pub struct InitializeAnswer<'a> {
     pub pid: u32,
     /// False: hooks of this request were not registered, because the session had begun.
     pub hooks_applied: bool,
-    /// Questions that wait for an answer.
+    /// Questions that wait for an answer, as they were asked.
     pub pending: Vec<Value>,
 }
 
@@ -125,26 +126,44 @@ impl InitializeAnswer<'_> {
             ("compact", "Summarize the conversation so far", "<what to focus on>"),
             ("context", "Show what fills the context window", ""),
             ("cost", "Show what this session has cost", ""),
+            ("clear", "Start a new conversation in this session", ""),
         ];
-        let command = |name: &str, description: &str, hint: &str| json!({ "name": name, "description": description, "argumentHint": hint });
-        let mut commands: Vec<Value> =
-            built_in.into_iter().map(|(name, what, hint)| command(name, what, hint)).collect();
-        let skills = self.skills.iter().filter(|skill| skill.for_user);
-        commands.extend(skills.map(|skill| command(&skill.name, &skill.description, "")));
-        let agents = self.agents.iter().map(|agent| {
-            json!({ "name": agent.name, "description": agent.description, "model": agent.model })
-        });
+        let own = |(name, what, hint): (&str, &str, &str)| {
+            let mut command = command(name, what, hint);
+            command["builtin"] = true.into();
+            command
+        };
+        let mut commands: Vec<Value> = built_in.into_iter().map(own).collect();
+        commands.extend(skill_commands(self.skills));
         json!({
-            "commands": commands, "agents": agents.collect::<Vec<_>>(),
+            "commands": commands, "agents": self.agents(),
             "output_style": "default", "available_output_styles": ["default"],
             "models": self.models(),
-            "account": { "apiKeySource": self.key_source, "tokenSource": "none" },
+            "account": {
+                "apiKeySource": self.key_source, "tokenSource": "none", "apiProvider": "firstParty",
+            },
             "pid": self.pid, "hook_on_failure_supported": true,
-            "hooks_applied": self.hooks_applied,
-            "capabilities": ["interrupt_cancel_queued", "rewind_conversation", "session_state"],
+            "hooks_applied": self.hooks_applied, "capabilities": CAPABILITIES,
+            "claude_code_version": STANDS_FOR, "fast_mode_state": "off",
             "current_permission_mode": self.mode, "session_state": self.state,
             "pending_permission_requests": self.pending,
         })
+    }
+
+    /// Those that people defined, then those that ship, unless one of the same name was defined.
+    fn agents(&self) -> Vec<Value> {
+        let defined = self.agents.iter().map(|agent| {
+            let mut entry = json!({ "name": agent.name, "description": agent.description });
+            if let Some(model) = &agent.model {
+                entry["model"] = model.as_str().into();
+            }
+            entry
+        });
+        let is_new = |name: &str| self.agents.iter().all(|agent| agent.name != name);
+        let shipped = AgentKind::ALL.into_iter().map(|kind| (kind.names()[1], kind.purpose()));
+        let shipped = shipped.filter(|(name, _)| is_new(name));
+        let shipped = shipped.map(|(name, what)| json!({ "name": name, "description": what }));
+        defined.chain(shipped).collect()
     }
 
     fn models(&self) -> Value {
@@ -164,6 +183,20 @@ impl InitializeAnswer<'_> {
         let all: Vec<Value> = std::iter::once(current).chain(aliases).collect();
         all.into()
     }
+}
+
+fn command(name: &str, description: &str, hint: &str) -> Value {
+    json!({ "name": name, "description": description, "argumentHint": hint })
+}
+
+/// The skills that a person may use, as commands.
+pub fn skill_commands(skills: &[Arc<Skill>]) -> Vec<Value> {
+    let skills = skills.iter().filter(|skill| skill.for_user);
+    let entry = |skill: &Arc<Skill>| {
+        let hint = skill.argument_hint.as_deref().unwrap_or_default();
+        command(&skill.name, &skill.description, hint)
+    };
+    skills.map(entry).collect()
 }
 
 #[cfg(test)]
@@ -198,6 +231,37 @@ mod tests {
             let wrong = agent_definitions(Some(&agents)).unwrap_err();
             assert!(wrong.contains(part), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_answer_lists_commands_with_hints_and_agents_that_ship() {
+        let mut scout = AgentDefinition { name: "scout".into(), ..AgentDefinition::default() };
+        scout.description = "Scouts".into();
+        let mut plan = AgentDefinition { name: "Plan".into(), ..AgentDefinition::default() };
+        plan.model = Some("haiku".into());
+        let answer = InitializeAnswer {
+            skills: &[],
+            agents: &[scout, plan],
+            model: "m",
+            mode: "default",
+            state: "idle",
+            key_source: "k",
+            pid: 1,
+            hooks_applied: true,
+            pending: Vec::new(),
+        };
+        let body = answer.body();
+        let named = |list: &str| -> Vec<String> {
+            let list = body[list].as_array().unwrap().iter();
+            list.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(named("agents"), ["scout", "Plan", "Explore", "general-purpose"]);
+        assert_eq!(body["agents"][0], json!({"name": "scout", "description": "Scouts"}));
+        assert_eq!(body["agents"][1]["model"], "haiku");
+        assert_eq!(named("commands"), ["compact", "context", "cost", "clear"]);
+        assert_eq!(body["commands"][0]["argumentHint"], "<what to focus on>");
+        let all = ["output_style", "available_output_styles", "models", "account", "pid"];
+        assert!(all.iter().all(|field| !body[field].is_null()), "{body}");
     }
 
     #[test]

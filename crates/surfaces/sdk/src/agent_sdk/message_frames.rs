@@ -1,6 +1,7 @@
 //! Frames with messages: what the model wrote, what calls gave back, and the frame that a turn begins with.
 
 use super::live_session::LiveSession;
+use super::permission_updates::reason_type;
 use super::sdk_frames::SdkFrames;
 use super::tool_responses::{ToolResponse, plain_text};
 use crate::frames;
@@ -10,7 +11,10 @@ use ostler::{Block, CallId, CallOutcome, Decision, Envelope, Timestamp, ToolFact
 use serde_json::{Value, json};
 
 /// The version of Claude Code that programs find here.
-const STANDS_FOR: &str = "2.1.325";
+pub(super) const STANDS_FOR: &str = "2.1.325";
+
+/// What programs may ask for, by the names that they look for.
+pub(super) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
 
 impl SdkFrames {
     pub(super) fn init(&self, live: &dyn LiveSession) -> Value {
@@ -38,6 +42,7 @@ impl SdkFrames {
                 "output_style": "default", "agents": live.agents(), "skills": model_skills,
                 "plugins": live.plugins(), "memory_paths": {}, "fast_mode_state": "off",
                 "analytics_disabled": true, "product_feedback_disabled": true,
+                "capabilities": CAPABILITIES,
             }),
         )
     }
@@ -113,13 +118,14 @@ impl SdkFrames {
         id: &CallId,
         name: &str,
         outcome: CallOutcome,
-        decision: Option<&Decision>,
+        (decision, result): (Option<&Decision>, &Block),
     ) -> Option<Value> {
         outcome.is_denied().then(|| {
             let why = decision.map(Decision::why).unwrap_or_default();
             let fields = json!({
-                "tool_name": name, "tool_use_id": id.as_str(), "message": why,
-                "decision_reason": why, "decision_reason_type": "other",
+                "tool_name": name, "tool_use_id": id.as_str(),
+                "message": plain_text(&frames::block(result)["content"]), "decision_reason": why,
+                "decision_reason_type": decision.map_or("other", reason_type),
             });
             self.system("permission_denied", fields)
         })

@@ -27,14 +27,14 @@ pub use callbacks::{CallbackFailure, Callbacks};
 pub use context_usage::context_usage;
 pub use hook_frames::hook_watch;
 pub use incoming::{Incoming, UserLine, read_line};
-pub use initialize::{InitializeAnswer, InitializeRequest, agent_definitions};
+pub use initialize::{InitializeAnswer, InitializeRequest, agent_definitions, skill_commands};
 pub use live_facts::LiveFacts;
 pub use live_session::{LiveSession, SessionView};
 pub use permission_updates::{
     Behavior, PermissionAnswer, PermissionChange, PermissionUpdate, RuleAct, can_use_tool,
     changed_rules, mode_named, suggested_mode, suggestions,
 };
-pub use pipe_servers::{pipe_server, server_status, split_servers};
+pub use pipe_servers::{pipe_server, server_source, server_status, split_servers};
 pub use sdk_frames::{FrameOptions, SdkFrames};
 pub use transcript::{Transcript, TranscriptPlace, project_folder};
 

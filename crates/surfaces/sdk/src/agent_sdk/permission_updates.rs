@@ -37,14 +37,21 @@ pub fn can_use_tool(
     Value::Object(fields)
 }
 
-/// What led to the question: the reason of a hook in its own words, or all reasons.
-fn decision_reason(decision: &Decision) -> (&'static str, String) {
-    let kind = match decision.by() {
+/// Who decided, by the names that programs know.
+pub(super) fn reason_type(decision: &Decision) -> &'static str {
+    match decision.by() {
         By::Hook => "hook",
         By::Rule => "rule",
         By::Mode => "mode",
-        _ => "other",
-    };
+        By::BuiltIn => "safetyCheck",
+        By::Sandbox => "sandboxOverride",
+        By::Default | By::Person | By::Nobody => "other",
+    }
+}
+
+/// What led to the question: the reason of a hook in its own words, or all reasons.
+fn decision_reason(decision: &Decision) -> (&'static str, String) {
+    let kind = reason_type(decision);
     match decision.reasons.first() {
         Some(reason) if reason.by == By::Hook => {
             (kind, reason.said.as_ref().unwrap_or(&reason.why).clone())

@@ -67,6 +67,16 @@ pub fn state_name(state: ServerState) -> &'static str {
     }
 }
 
+/// What a program brings along has a name of its own there.
+fn scope(status: &ServerStatus) -> &'static str {
+    if status.scope == ServerScope::Session.name() { "dynamic" } else { status.scope }
+}
+
+/// Where it was configured; servers that the program runs itself are told from all others.
+pub fn server_source(status: &ServerStatus) -> &'static str {
+    if status.config["type"] == "sdk" { "sdk" } else { scope(status) }
+}
+
 /// How a server is, as the answer to `mcp_status` has it.
 pub fn server_status(status: &ServerStatus) -> Value {
     let mut fields = Map::new();
@@ -84,9 +94,8 @@ pub fn server_status(status: &ServerStatus) -> Value {
         config["name"] = status.name.as_str().into();
     }
     put("config", config);
-    // What a program brings along has this name there.
-    let scope = if status.scope == ServerScope::Session.name() { "dynamic" } else { status.scope };
-    put("scope", scope.into());
+    put("scope", scope(status).into());
+    put("source", server_source(status).into());
     let tool = |tool: &ostler::mcp_servers::ToolStatus| {
         json!({
             "name": tool.name, "description": tool.description,

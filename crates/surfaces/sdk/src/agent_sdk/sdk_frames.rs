@@ -274,7 +274,7 @@ impl SdkFrames {
         let result = said.as_ref().unwrap_or(result);
         let call = (live.tool(name).kind, &input);
         let mut all = vec![self.tool_result(*outcome, result, detail.as_ref(), call, envelope)];
-        all.extend(self.denied(id, name, *outcome, decision.as_deref()));
+        all.extend(self.denied(id, name, *outcome, (decision.as_deref(), result)));
         let jobs = live.jobs();
         let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
         let frames = self.tasks.call_finished(id, *outcome, job, envelope.at.0);

@@ -19,6 +19,14 @@ impl SdkFrames {
         vec![init, self.local_result(text, at, live)]
     }
 
+    /// What all turns of this process cost, as the answer to `get_usage`. Plans and their limits are not known here.
+    pub fn usage(&self, live: &dyn LiveSession) -> Value {
+        json!({
+            "session": self.totals.usage(&live.facts().models), "subscription_type": null,
+            "rate_limits_available": false, "rate_limits": null, "behaviors": null,
+        })
+    }
+
     /// The conversation starts over; the totals and the session stay.
     pub fn reset(&self) -> Value {
         let new = self.ids.uuid();
@@ -123,6 +131,7 @@ impl SdkFrames {
         live: &dyn LiveSession,
     ) -> Value {
         self.totals.add(finished);
+        self.totals.add_time(at.0.saturating_sub(self.turn.began.unwrap_or(at.0)));
         let models = live.facts().models;
         let structured = self.options.structured.as_ref().map(|structured| structured.end());
         let parts = ResultParts {

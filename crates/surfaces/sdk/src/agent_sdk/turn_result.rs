@@ -33,6 +33,7 @@ pub(crate) struct Totals {
     per_model: Vec<ModelUsage>,
     cost: f64,
     api_ms: u64,
+    turns_ms: u64,
 }
 
 impl Totals {
@@ -48,6 +49,19 @@ impl Totals {
                 None => self.per_model.push(used.clone()),
             }
         }
+    }
+
+    pub(crate) fn usage(&self, models: &[(ModelId, ModelInfo)]) -> Value {
+        json!({
+            "total_cost_usd": self.cost, "total_api_duration_ms": self.api_ms,
+            "total_duration_ms": self.turns_ms, "total_lines_added": 0, "total_lines_removed": 0,
+            "model_usage": self.per_model(models),
+        })
+    }
+
+    /// A turn took so long.
+    pub(crate) fn add_time(&mut self, milliseconds: u64) {
+        self.turns_ms = self.turns_ms.saturating_add(milliseconds);
     }
 
     fn per_model(&self, models: &[(ModelId, ModelInfo)]) -> Value {
@@ -90,9 +104,11 @@ fn end_of(finished: &Finished, structured: &StructuredEnd, over_budget: bool) ->
             let reason = Some("structured_output_retry_exhausted");
             end("error_max_structured_output_retries", true, reason)
         }
-        (Terminal::Completed, _) if over_budget => end("error_max_budget_usd", true, None),
+        (Terminal::Completed, _) if over_budget => {
+            end("error_max_budget_usd", true, Some("budget_exhausted"))
+        }
         (Terminal::MaxTurns, _) => end("error_max_turns", true, Some("max_turns")),
-        (Terminal::MaxBudget, _) => end("error_max_budget_usd", true, None),
+        (Terminal::MaxBudget, _) => end("error_max_budget_usd", true, Some("budget_exhausted")),
         (Terminal::AbortedStreaming | Terminal::AbortedTools, _) => {
             end("error_during_execution", true, Some(terminal.name()))
         }
@@ -100,6 +116,10 @@ fn end_of(finished: &Finished, structured: &StructuredEnd, over_budget: bool) ->
             end("error_during_execution", true, Some("turn_setup_failed"))
         }
         (Terminal::ModelError(_), _) => end("success", true, Some("api_error")),
+        // Readers have no word for these.
+        (Terminal::MaxOutputTokens | Terminal::Refusal, _) => {
+            end("success", true, Some("completed"))
+        }
         (
             Terminal::Completed
             | Terminal::ToolDeferred

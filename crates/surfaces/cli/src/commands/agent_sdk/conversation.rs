@@ -9,6 +9,9 @@ use crate::commands::signals::Signals;
 use crate::exit::{self, Code, Wrong, warn};
 use crate::output::printer;
 use anyhow::Result;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use ostler::{
     Attendance, Driver, Envelope, Event, InboundId, Input, InputReceipt, Prompt, Rewind, Rewinding,
     SystemIds, Timestamp,
@@ -33,6 +36,8 @@ pub struct Conversation<'a> {
     /// Somebody answers questions.
     attendance: Option<(Attendance, Prompter)>,
     pub(super) prompts: PermissionPrompts,
+    /// Answers that take time.
+    pub(super) later: FuturesUnordered<BoxFuture<'static, Value>>,
     /// Messages whose turn has not begun.
     pub(super) sent: VecDeque<Sent>,
     /// What is to be said with the next message.
@@ -49,7 +54,7 @@ pub struct Conversation<'a> {
 pub struct Sent {
     pub(super) uuid: String,
     /// The program gave the uuid.
-    is_named: bool,
+    pub(super) is_named: bool,
     content: Value,
     /// None: the next turn begins with it.
     pub(super) item: Option<InboundId>,
@@ -77,6 +82,7 @@ impl<'a> Conversation<'a> {
             driver: None,
             attendance: None,
             prompts: PermissionPrompts::default(),
+            later: FuturesUnordered::new(),
             sent: VecDeque::new(),
             aside: Vec::new(),
             denials: Vec::new(),
@@ -117,6 +123,7 @@ impl<'a> Conversation<'a> {
             biased;
             code = signals.next() => Step::Signal(code),
             Some(line) = self.callback_lines.recv() => Step::Print(line),
+            Some(frame) = self.later.next() => Step::Print(line(&frame)),
             line = self.lines.next(), if self.is_input_open => Step::Line(line),
             answered = self.prompts.next() => Step::Answered(answered.map(Box::new)),
             envelope = driven(&mut self.driver) => Step::Envelope(envelope?),
@@ -129,6 +136,7 @@ impl<'a> Conversation<'a> {
 
     pub async fn close(&mut self) {
         self.opener.callbacks.close();
+        self.later.clear();
         drop(self.driver.take());
         if let Some(open) = self.open.take() {
             let ended = open.session.close("other").await;
@@ -171,23 +179,15 @@ impl<'a> Conversation<'a> {
                 self.opener.callbacks.answer(&id, answer);
                 Ok(())
             }
-            Incoming::Cancel { .. } | Incoming::Other => Ok(()),
-        }
-    }
-
-    /// Opens the session unless it is open. False: it was.
-    pub(super) fn opened(&mut self, request: InitializeRequest) -> Result<bool> {
-        if self.open.is_some() {
-            return Ok(false);
             Incoming::BadUser(why) => self.bad_user(&why),
             Incoming::Odd(why) => {
                 ignored(&why);
                 Ok(())
             }
+            Incoming::Cancel { .. } | Incoming::Other => Ok(()),
         }
-        let open = match self.opener.open(request) {
-            Ok(open) => open,
-            Err(error) => {
+    }
+
     /// A program that wrote a message waits for a result.
     fn bad_user(&mut self, why: &str) -> Result<()> {
         ignored(why);
@@ -202,6 +202,14 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
+    /// Opens the session unless it is open. False: it was.
+    pub(super) fn opened(&mut self, request: InitializeRequest) -> Result<bool> {
+        if self.open.is_some() {
+            return Ok(false);
+        }
+        let open = match self.opener.open(request) {
+            Ok(open) => open,
+            Err(error) => {
                 let frame = refused(&exit::words(&error), &SystemIds);
                 printer::print(&line(&frame))?;
                 return Err(error);
@@ -442,6 +450,10 @@ fn record_agents(open: &mut OpenSession, frames: &[Value]) -> Result<()> {
     Ok(())
 }
 
+fn ignored(why: &str) {
+    warn(&format!("a line of standard input is ignored: {why}"));
+}
+
 async fn driven(driver: &mut Option<Driver>) -> Result<Option<Arc<Envelope>>> {
     match driver {
         Some(driver) => Ok(printer::paced(driver, false).await?),
@@ -450,9 +462,5 @@ async fn driven(driver: &mut Option<Driver>) -> Result<Option<Arc<Envelope>>> {
 }
 
 pub fn print_all(frames: &[Value]) -> Result<()> {
-fn ignored(why: &str) {
-    warn(&format!("a line of standard input is ignored: {why}"));
-}
-
     Ok(frames.iter().try_for_each(|frame| printer::print(&line(frame)))?)
 }

@@ -1,13 +1,14 @@
 //! `ostler --input-format stream-json`: a program drives a session through pipes, as the Claude Agent SDKs do.
 
 mod conversation;
+mod further_requests;
 mod input_lines;
 mod opening;
 mod permission_prompts;
 mod requests;
-mod transcript_file;
 mod server_requests;
 mod session_variables;
+mod transcript_file;
 
 use super::signals::Signals;
 use crate::args::{Format, RunArgs};

@@ -18,6 +18,7 @@ use ostler_sdk::agent_sdk::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// Kinds of agents that ship.
 const SHIPPED: [&str; 3] = ["general-purpose", "Explore", "Plan"];
@@ -42,6 +43,11 @@ pub struct OpenSession {
     pub agents: Vec<ostler::AgentDefinition>,
     /// The model that was chosen at the start.
     pub model: String,
+    /// How the model was to think at the start.
+    pub thinking: ostler::Thinking,
+    /// The conversation is summarized by itself before it fills the window.
+    pub auto_compact: bool,
+    pub opened: Instant,
 }
 
 impl Opener<'_> {
@@ -55,20 +61,14 @@ impl Opener<'_> {
         let session = &mut options.session;
         session.approvals = approvals.clone();
         self.prepare(session);
+        session.skills.for_model = request.skills;
+        session_variables::apply(self.environment, session);
+        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
         let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
         session.mcp.servers.extend(servers);
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
-        let agents = session.agents.clone();
-        session.skills.for_model = request.skills;
-        session_variables::apply(self.environment, session);
-        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
-        self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
-        let structured = self.structured(request.json_schema)?;
-        if let Some(structured) = &structured {
-            structured.join(session);
-        }
         self.be_agent(session)?;
         let sdk = &self.args.sdk;
         let is_unwanted =
@@ -76,7 +76,14 @@ impl Opener<'_> {
         session.mcp.servers.retain(|server| {
             server.scope != ServerScope::Plugin || !server.reach.read.iter().any(is_unwanted)
         });
+        let agents = session.agents.clone();
+        self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
+        let structured = self.structured(request.json_schema)?;
+        if let Some(structured) = &structured {
+            structured.join(session);
+        }
         let max_budget_usd = session.max_budget_usd;
+        let (auto_compact, thinking) = (session.settings.context.auto, session.settings.thinking);
         let is_copy = session.transcripts.is_copy;
         let host = Host::open(self.init, options.host)?;
         let session = host.session(options.session)?;
@@ -107,7 +114,20 @@ impl Opener<'_> {
         };
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
         let model = session.model().to_string();
-        Ok(OpenSession { host, session, view, frames, record, approvals, agents, model })
+        let opened = Instant::now();
+        Ok(OpenSession {
+            host,
+            session,
+            view,
+            frames,
+            record,
+            approvals,
+            agents,
+            model,
+            thinking,
+            auto_compact,
+            opened,
+        })
     }
 
     /// What programs expect of every session.
@@ -117,6 +137,7 @@ impl Opener<'_> {
         // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
         session.mcp.may_change = session.tools.is_none();
         // A program that gives servers expects their tools in the first turn.
+        session.mcp.of_program = true;
         session.mcp.first_wait = ostler::McpOptions::UNATTENDED_WAIT;
         let all = self.args.sdk.include_hook_events;
         session.hooks.watch =
@@ -181,27 +202,6 @@ impl Opener<'_> {
         Ok(agent_definitions(Some(&value)).map_err(wrong)?)
     }
 
-    fn structured(
-        &self,
-        brought: Option<serde_json::Value>,
-    ) -> Result<Option<Arc<StructuredOutput>>> {
-        let wrong = |why: String| Wrong::Usage(format!("--json-schema: {why}"));
-        let schema = match &self.args.sdk.json_schema {
-            Some(text) => {
-                Some(serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?)
-            }
-            None => brought,
-        };
-        let made = schema.map(StructuredOutput::new).transpose();
-        Ok(made.map_err(wrong)?)
-    }
-
-    /// A program may want to continue from an earlier message.
-    fn go_back(&self, session: &Session, record: &mut TranscriptFile) -> Result<()> {
-        let sdk = &self.args.sdk;
-        let turn = match (&sdk.resume_session_at, &sdk.resume_drops_turn) {
-            (Some(uuid), _) => record.turn_of(uuid).map(|turn| turn + 1).ok_or(uuid),
-            (None, Some(uuid)) => record.turn_of(uuid).ok_or(uuid),
     /// The session works as this agent would, with what its flags do not say otherwise.
     fn be_agent(&self, session: &mut SessionOptions) -> Result<()> {
         let Some(name) = &self.args.sdk.agent else { return Ok(()) };
@@ -223,6 +223,27 @@ impl Opener<'_> {
         Ok(())
     }
 
+    fn structured(
+        &self,
+        brought: Option<serde_json::Value>,
+    ) -> Result<Option<Arc<StructuredOutput>>> {
+        let wrong = |why: String| Wrong::Usage(format!("--json-schema: {why}"));
+        let schema = match &self.args.sdk.json_schema {
+            Some(text) => {
+                Some(serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?)
+            }
+            None => brought,
+        };
+        let made = schema.map(StructuredOutput::new).transpose();
+        Ok(made.map_err(wrong)?)
+    }
+
+    /// A program may want to continue from an earlier message.
+    fn go_back(&self, session: &Session, record: &mut TranscriptFile) -> Result<()> {
+        let sdk = &self.args.sdk;
+        let turn = match (&sdk.resume_session_at, &sdk.resume_drops_turn) {
+            (Some(uuid), _) => record.turn_of(uuid).map(|turn| turn + 1).ok_or(uuid),
+            (None, Some(uuid)) => record.turn_of(uuid).ok_or(uuid),
             (None, None) => return Ok(()),
         };
         let turn = turn.map_err(|uuid| {

@@ -9,9 +9,9 @@ use futures_util::stream::FuturesUnordered;
 use ostler::{Input, Mode, Question, QuestionId, Reply, Rule, Session, ToolKind};
 use ostler_sdk::agent_sdk::{
     Behavior, CallbackFailure, Callbacks, PermissionAnswer, PermissionChange, PermissionUpdate,
-    RuleAct, can_use_tool, changed_rules, suggested_mode, suggestions,
+    RuleAct, can_use_tool, changed_rules, server_source, suggested_mode, suggestions,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How other surfaces know who answered.
 const NAME: &str = "agent sdk";
@@ -54,11 +54,6 @@ pub struct Answered {
 impl PermissionPrompts {
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
-    }
-
-    /// The requests that are open, for a program that asks again.
-    pub fn pending(&self, open: &OpenSession) -> Vec<Value> {
-        self.open.iter().map(|(question, _)| request(question, open)).collect()
     }
 
     pub fn ask(&mut self, question: &Question, prompter: &Prompter, open: &OpenSession) {
@@ -118,7 +113,23 @@ fn request(question: &Question, open: &OpenSession) -> Value {
         false => suggested_mode(),
     };
     let description = description.unwrap_or(&subject);
-    can_use_tool(question, &question.tool, description, suggested, asking.as_deref())
+    let mut request =
+        can_use_tool(question, &question.tool, description, suggested, asking.as_deref());
+    if let Some(server) = server_of(&question.tool, open) {
+        request["mcp_server"] = server;
+    }
+    request
+}
+
+/// The server of a tool, and where it was configured.
+fn server_of(tool: &str, open: &OpenSession) -> Option<Value> {
+    let rest = tool.strip_prefix("mcp__")?;
+    let servers = open.session.mcp_status();
+    let server = servers.iter().find(|server| {
+        let shown = server.name.replace(['.', ' '], "_");
+        rest.strip_prefix(&shown).is_some_and(|rest| rest.starts_with("__"))
+    })?;
+    Some(json!({ "name": server.name, "source": server_source(server) }))
 }
 
 /// Does what the program answered. The rules it adds are in force before the call runs. Some: the model reads this with

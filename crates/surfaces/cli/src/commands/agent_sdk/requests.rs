@@ -1,53 +1,64 @@
 //! What a program asks for while its session runs, each request as an input or a question to the session.
 
 use super::conversation::Conversation;
+use super::opening::OpenSession;
 use crate::output::printer;
 use anyhow::Result;
-use ostler::mcp_servers::{ConfigFault, ServerScope, from_json};
+use futures_util::future::FutureExt;
 use ostler::{
-    AgentInput, InboundId, Input, InputReceipt, JobId, McpInput, Rewind, Rewinding, Session,
+    AgentInput, Effort, InboundId, Input, InputReceipt, JobId, Rewind, Rewinding, Session,
     SessionRules, Thinking, Undone,
 };
-use ostler_sdk::agent_sdk::{
-    InitializeAnswer, context_usage, failure, mode_named, pipe_server, server_status,
-    split_servers, success,
-};
+use ostler_sdk::agent_sdk::{InitializeAnswer, context_usage, failure, mode_named, success};
 use ostler_sdk::line;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The body of an answer, or why there is none.
-type Answer = Result<Option<Value>, String>;
+pub(super) type Answer = Result<Option<Value>, String>;
 
 impl Conversation<'_> {
     /// Answers `initialize`, however often it is asked.
     pub(super) fn introduce(&mut self, id: &str, hooks_applied: bool) -> Result<()> {
-        let state = self.state();
-        let Some(open) = &self.open else { return Ok(()) };
+        let Some(body) = self.introduction(hooks_applied) else { return Ok(()) };
+        let pending = body["pending_permission_requests"].clone();
+        let mut frame = success(id, Some(body));
+        frame["response"]["pending_permission_requests"] = pending;
+        frame["response"]["pending_user_dialog_requests"] = json!([]);
+        Ok(printer::print(&line(&frame))?)
+    }
+
+    /// What a program is told about the session.
+    pub(super) fn introduction(&self, hooks_applied: bool) -> Option<Value> {
+        let open = self.open.as_ref()?;
         let (skills, model) = (open.session.skills(), open.session.model());
-        let body = InitializeAnswer {
+        let answer = InitializeAnswer {
             skills: &skills,
             agents: &open.agents,
             model: model.as_str(),
             mode: open.session.mode().name(),
-            state,
+            state: self.state(),
             key_source: &open.view.key_source,
             pid: std::process::id(),
             hooks_applied,
-            pending: self.prompts.pending(open),
+            pending: self.opener.callbacks.questions(),
         };
-        printer::print(&line(&success(id, Some(body.body()))))?;
-        Ok(())
+        Some(answer.body())
     }
 
     /// Every other request.
     pub(super) fn answer(&mut self, id: &str, body: &Value) -> Result<()> {
         let subtype = body.get("subtype").and_then(Value::as_str).unwrap_or_default();
-        let frame = match self.answer_to(subtype, body) {
-            Ok(body) => success(id, body),
-            Err(why) => failure(id, &why),
+        let answered = match self.of_servers(subtype, body) {
+            Some(Ok(later)) => {
+                let id = id.to_owned();
+                self.later.push(later.map(move |answer| frame(&id, answer)).boxed());
+                return Ok(());
+            }
+            Some(Err(why)) => Err(why),
+            None => self.answer_to(subtype, body),
         };
-        Ok(printer::print(&line(&frame))?)
+        Ok(printer::print(&line(&frame(id, answered)))?)
     }
 
     fn answer_to(&mut self, subtype: &str, body: &Value) -> Answer {
@@ -70,57 +81,56 @@ impl Conversation<'_> {
                 done(send(session, Input::SetModel(name.to_owned())))
             }
             "set_max_thinking_tokens" => {
-                let thinking = match body.get("max_thinking_tokens").and_then(Value::as_u64) {
-                    None => Thinking::Auto,
-                    Some(0) => Thinking::Disabled,
-                    Some(tokens) => Thinking::Budget(u32::try_from(tokens).unwrap_or(u32::MAX)),
+                let thinking = match body.get("max_thinking_tokens") {
+                    // Only how thinking is shown would change.
+                    None => return Ok(None),
+                    Some(Value::Null) => open.thinking,
+                    Some(tokens) => match tokens.as_u64() {
+                        Some(0) => Thinking::Disabled,
+                        Some(tokens) => Thinking::Budget(u32::try_from(tokens).unwrap_or(u32::MAX)),
+                        None => return Err("max_thinking_tokens is not a number of tokens".into()),
+                    },
                 };
                 done(send(session, Input::SetThinking(thinking)))
             }
-            "get_context_usage" => Ok(Some(usage(session))),
-            "get_settings" => Ok(Some(settings(session))),
-            "apply_flag_settings" => done(apply_settings(session, body.get("settings"))),
+            "get_context_usage" => {
+                let (report, servers) = (session.context(), session.mcp_status());
+                Ok(Some(context_usage(&report, open.auto_compact, &servers)))
+            }
+            "get_settings" => Ok(Some(settings(session, self.opener.args.sdk.effort))),
+            "apply_flag_settings" => done(apply_settings(open, body.get("settings"))),
             "rewind_files" => self.rewind_files(body),
             "rewind_conversation" => self.rewind_conversation(body),
             "stop_task" => self.stop_task(body),
             "cancel_async_message" => self.cancel_message(body),
             // The model still has to read the file before it changes it.
             "seed_read_state" => done(text(body, "path")),
-            "mcp_status" => {
-                let servers: Vec<Value> = session.mcp_status().iter().map(server_status).collect();
-                Ok(Some(json!({ "mcpServers": servers })))
-            }
-            "mcp_set_servers" => self.set_servers(body),
-            "mcp_toggle" => {
-                let enabled = body.get("enabled").and_then(Value::as_bool).unwrap_or(true);
-                let name = server_name(session, body)?;
-                done(send(session, Input::Mcp(McpInput::Toggle { name, enabled })))
-            }
-            "mcp_reconnect" => {
-                let name = server_name(session, body)?;
-                done(send(session, Input::Mcp(McpInput::Reconnect { name })))
-            }
-            "mcp_authenticate" => {
-                let name = server_name(session, body)?;
-                send(session, Input::Mcp(McpInput::Authenticate { name }))?;
-                Ok(Some(json!({ "requiresUserAction": false })))
-            }
-            "reload_plugins" => Ok(Some(json!({ "commands": [], "agents": [], "plugins": [] }))),
-            other => Err(format!("the request \"{other}\" is not supported")),
+            other => self.further(other, body),
         }
     }
 
     fn interrupt(&mut self, body: &Value) -> Answer {
         let Some(open) = &self.open else { return Ok(None) };
         let cancel_queued = body.get("cancel_queued").and_then(Value::as_bool) == Some(true);
+        // What the program named and no turn has taken yet.
+        let waiting = self.sent.iter().filter(|sent| sent.is_named && sent.item.is_some());
+        let waiting: Vec<(String, Option<InboundId>)> =
+            waiting.map(|sent| (sent.uuid.clone(), sent.item.clone())).collect();
         match send(&open.session, Input::Interrupt { cancel_queued })? {
-            InputReceipt::Interrupted { queued } if body.get("cancel_queued").is_some() => {
+            InputReceipt::Interrupted { queued } => {
                 let is_one = |item: &Option<InboundId>| {
                     queued.iter().any(|had| Some(&had.id) == item.as_ref())
                 };
-                let still = self.sent.iter().filter(|sent| is_one(&sent.item));
-                let still: Vec<&str> = still.map(|sent| sent.uuid.as_str()).collect();
-                Ok(Some(json!({ "still_queued": still })))
+                let (still, gone): (Vec<_>, Vec<_>) =
+                    waiting.into_iter().partition(|(_, item)| is_one(item));
+                let uuids = |all: Vec<(String, _)>| -> Vec<String> {
+                    all.into_iter().map(|(uuid, _)| uuid).collect()
+                };
+                let mut answer = json!({ "still_queued": uuids(still) });
+                if cancel_queued {
+                    answer["cancelled"] = uuids(gone).into();
+                }
+                Ok(Some(answer))
             }
             _ => Ok(None),
         }
@@ -129,7 +139,11 @@ impl Conversation<'_> {
     fn rewind_files(&mut self, body: &Value) -> Answer {
         let Some(open) = &self.open else { return Ok(None) };
         let dry_run = body.get("dry_run").and_then(Value::as_bool) == Some(true);
-        let turn = self.turn_of(text(body, "user_message_id")?)?;
+        let turn = match self.turn_of(text(body, "user_message_id")?) {
+            Ok(turn) => turn,
+            Err(why) if dry_run => return Ok(Some(json!({ "canRewind": false, "error": why }))),
+            Err(why) => return Err(why),
+        };
         let what = Rewinding { files: true, conversation: false };
         let rewind = Rewind { turn, what, dry_run, keep: Vec::new(), shown: None };
         let undone = match send(&open.session, Input::Rewind(rewind)) {
@@ -137,11 +151,14 @@ impl Conversation<'_> {
             Ok(_) => None,
             // There is nothing to take back.
             Err(why) if why.contains("nothing") => None,
+            Err(why) if dry_run => return Ok(Some(json!({ "canRewind": false, "error": why }))),
             Err(why) => return Err(why),
         };
-        let files = undone.as_deref().map(changed_files).unwrap_or_default();
+        let (files, lines) =
+            undone.map(|undone| (changed_files(&undone), undone.lines)).unwrap_or_default();
         Ok(Some(json!({
-            "canRewind": true, "filesChanged": files, "insertions": 0, "deletions": 0,
+            "canRewind": true, "filesChanged": files, "insertions": lines.added,
+            "deletions": lines.removed,
         })))
     }
 
@@ -175,36 +192,6 @@ impl Conversation<'_> {
         Ok(Some(json!({})))
     }
 
-    /// These instead of the servers that an earlier request set.
-    fn set_servers(&mut self, body: &Value) -> Answer {
-        let Some(open) = &self.open else { return Ok(None) };
-        let wanted = body.get("servers").ok_or("the request has no servers")?;
-        let (rest, names) = split_servers(wanted);
-        let mut servers: Vec<_> =
-            names.iter().map(|name| pipe_server(name, &self.opener.callbacks)).collect();
-        let mut errors = serde_json::Map::new();
-        if let Some(rest) = rest {
-            let variable = |name: &str| self.opener.environment.text(name);
-            let configured = from_json(&rest.to_string(), ServerScope::Session, &variable);
-            for fault in &configured.faults {
-                let name = match fault {
-                    ConfigFault::Server { server, .. } => server.clone(),
-                    ConfigFault::File(_) => "servers".to_owned(),
-                };
-                errors.insert(name, fault.to_string().into());
-            }
-            servers.extend(configured.servers);
-        }
-        let had: Vec<String> =
-            open.session.mcp_status().into_iter().map(|server| server.name).collect();
-        let added: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-        send(&open.session, Input::Mcp(McpInput::Set(servers)))?;
-        let now = open.session.mcp_status();
-        let removed = had.iter().filter(|name| now.iter().all(|server| server.name != **name));
-        let removed: Vec<&String> = removed.collect();
-        Ok(Some(json!({ "added": added, "removed": removed, "errors": errors })))
-    }
-
     fn cancel_message(&mut self, body: &Value) -> Answer {
         let Some(open) = &self.open else { return Ok(None) };
         let uuid = text(body, "message_uuid")?;
@@ -216,24 +203,19 @@ impl Conversation<'_> {
     }
 }
 
-fn text<'a>(body: &'a Value, name: &str) -> Result<&'a str, String> {
-    body.get(name).and_then(Value::as_str).ok_or_else(|| format!("the request has no {name}"))
-}
-
-fn server_name(session: &Session, body: &Value) -> Result<String, String> {
-    let name = text(body, "serverName")?;
-    match session.mcp_status().iter().any(|server| server.name == name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("Server not found: {name}")),
+fn frame(id: &str, answer: Answer) -> Value {
+    match answer {
+        Ok(body) => success(id, body),
+        Err(why) => failure(id, &why),
     }
 }
 
-fn send(session: &Session, input: Input) -> Result<InputReceipt, String> {
-    session.send(input).map_err(|refused| refused.to_string())
+pub(super) fn text<'a>(body: &'a Value, name: &str) -> Result<&'a str, String> {
+    body.get(name).and_then(Value::as_str).ok_or_else(|| format!("the request has no {name}"))
 }
 
-fn usage(session: &Session) -> Value {
-    context_usage(&session.context(), true, &session.mcp_status())
+pub(super) fn send(session: &Session, input: Input) -> Result<InputReceipt, String> {
+    session.send(input).map_err(|refused| refused.to_string())
 }
 
 fn done<T>(result: Result<T, String>) -> Answer {
@@ -241,10 +223,10 @@ fn done<T>(result: Result<T, String>) -> Answer {
 }
 
 fn changed_files(undone: &Undone) -> Vec<PathBuf> {
-    undone.outcomes.iter().map(|outcome| outcome.path.clone()).collect()
+    undone.changed().map(Path::to_owned).collect()
 }
 
-fn settings(session: &Session) -> Value {
+fn settings(session: &Session, effort: Option<Effort>) -> Value {
     let control = session.control();
     let SessionRules { allow, ask, deny } = control.rules;
     let effective = json!({
@@ -253,17 +235,20 @@ fn settings(session: &Session) -> Value {
             "defaultMode": control.mode.name(), "allow": allow, "ask": ask, "deny": deny,
         },
     });
-    let applied = json!({ "model": control.model.as_str(), "effort": null });
+    let applied = json!({ "model": control.model.as_str(), "effort": effort.map(Effort::name) });
     json!({ "effective": effective, "sources": [], "applied": applied })
 }
 
 /// Settings that can change while a session runs.
-fn apply_settings(session: &Session, settings: Option<&Value>) -> Result<(), String> {
+fn apply_settings(open: &OpenSession, settings: Option<&Value>) -> Result<(), String> {
+    let session = &open.session;
     let Some(Value::Object(settings)) = settings else {
         return Err("settings is not an object".into());
     };
-    if let Some(model) = settings.get("model").and_then(Value::as_str) {
-        send(session, Input::SetModel(model.to_owned()))?;
+    match settings.get("model") {
+        Some(Value::String(model)) => send(session, Input::SetModel(model.clone())).map(drop)?,
+        Some(Value::Null) => send(session, Input::SetModel(open.model.clone())).map(drop)?,
+        _ => {}
     }
     if let Some(permissions) = settings.get("permissions") {
         let list = |name: &str| -> Option<Vec<String>> {
