@@ -331,9 +331,12 @@ pub struct DemoArgs {
     /// Show everything in one session, which is killed and resumed three times
     #[arg(long, conflicts_with_all = ["long", "agents", "team"])]
     pub all: bool,
-    /// Delete the temporary directory afterwards
+    /// Delete the temporary directory afterwards (default for --team and --all)
     #[arg(long)]
     pub clean: bool,
+    /// Keep the temporary directory, to look at what --team or --all has left
+    #[arg(long, conflicts_with = "clean")]
+    pub keep: bool,
 }
 
 #[derive(Debug, clap::Args)]

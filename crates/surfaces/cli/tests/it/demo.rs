@@ -1,6 +1,6 @@
 //! `ostler demo` with `--long`, `--agents`, `--team` and `--all`: what they tell is compared here with what they left on disk, once more.
 
-use crate::support::{Ran, World, facts, finish, processes_with, signal, until, walk};
+use crate::support::{Ran, World, facts, finish, processes_with, read_until, signal, until, walk};
 use crate::talk::{CTRL_C, Talk};
 use ostler_model_server::Script;
 use rustix::process::Signal;
@@ -10,6 +10,8 @@ use std::process::Command;
 
 const RECALLED: &str = "order 1042 differs: should be 4384, is 4383";
 const DECIDED: &str = "The discount is rounded once, on the sum of an order, never on a line.";
+/// The id of the session in the demo of everything.
+const EVERYTHING: &str = "0193d0e5-0000-7000-8000-000000000002";
 const WISHED: &str = "Always run `bash test.sh` before you say that something works.";
 
 /// A home without anything in it, and a temporary directory of its own.
@@ -251,13 +253,24 @@ fn the_demo_of_a_team_tells_its_story_and_leaves_nothing() {
     bare.assert_nothing_is_left();
 }
 
+/// What it says is looked up from outside, in files, in git and on the board: after each kill, while the demo is stopped, and
+/// at the end.
 #[test]
 fn the_demo_of_everything_is_killed_three_times_and_comes_to_its_end() {
     let bare = Bare::new();
-    let ran = finish(bare.command(&["demo", "--all"]).spawn().unwrap());
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let mut demo = bare.command(&["demo", "--all", "--keep"]).spawn().unwrap();
+    let mut said = String::new();
+    for kill in 1..=3 {
+        said += &read_until(&mut demo, "kill -9\n");
+        signal(&demo, Signal::STOP);
+        Outside::of(&bare).after_kill(kill);
+        signal(&demo, Signal::CONT);
+    }
+    let ran = finish(demo);
+    said += &ran.stdout;
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{said}");
     in_order(
-        &ran.stdout,
+        &said,
         &[
             "── 1 ·",
             "● Skill debugging",
@@ -280,8 +293,104 @@ fn the_demo_of_everything_is_killed_three_times_and_comes_to_its_end() {
             "Verified in git: main has the work of the session and of the writer.",
         ],
     );
-    assert_eq!(ran.stdout.matches("\nkill -9\n").count(), 3, "{}", ran.stdout);
-    bare.assert_nothing_is_left();
+    assert_eq!(said.matches("\nkill -9\n").count(), 3, "{said}");
+    let outside = Outside::of(&bare);
+    outside.at_the_end();
+    let mark = bare.temp.path().to_str().unwrap();
+    until("every process has ended", || processes_with(mark).is_empty());
+}
+
+/// The demo as somebody sees it who does not listen to it.
+struct Outside<'a> {
+    bare: &'a Bare,
+    folder: PathBuf,
+}
+
+impl Outside<'_> {
+    fn of(bare: &Bare) -> Outside<'_> {
+        let is_demo = |path: &PathBuf| path.to_string_lossy().contains("/ostler-demo-");
+        let folder = bare.left().into_iter().find(is_demo).unwrap();
+        Outside { bare, folder }
+    }
+
+    fn object(&self, args: &[&str]) -> Value {
+        let mut command = self.bare.command(&[args, &["--json"]].concat());
+        command.current_dir(self.folder.join("project"));
+        let ran = finish(command.env("OSTLER_HOME", self.folder.join("ostler")).spawn().unwrap());
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(words).current_dir(self.folder.join("project"));
+        let output = git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The log of the session; agents have others.
+    fn log(&self) -> Vec<Value> {
+        let files = walk(&self.folder.join("ostler/sessions"));
+        let of_session = |path: &&PathBuf| path.ends_with(format!("{EVERYTHING}.log"));
+        let log = std::fs::read_to_string(files.iter().find(of_session).unwrap()).unwrap();
+        let whole = |line: &str| serde_json::from_str(line.splitn(3, ' ').nth(2)?).ok();
+        log.lines().filter_map(whole).collect()
+    }
+
+    fn count(&self, fits: impl Fn(&Value) -> bool) -> usize {
+        self.log().iter().filter(|fact| fits(fact)).count()
+    }
+
+    /// The demo may have begun with the next part, which changes nothing of this.
+    fn after_kill(&self, kill: usize) {
+        assert_eq!(self.count(|fact| fact["fact"] == "end"), 0, "the turn was cut short");
+        let tasks = self.object(&["tasks", "list"]);
+        assert_eq!(tasks["tasks"][0]["title"], "Make add check its arguments", "{tasks}");
+        assert_eq!(tasks["tasks"][0]["status"], "pending", "{tasks}");
+        let mail = self.object(&["mail", "list", "--all"]).to_string();
+        let ahead = self.git(&["log", "--format=%s", "--all", "--not", "main"]);
+        match kill {
+            1 => assert!(ahead.is_empty(), "{ahead}"),
+            2 => assert!(mail.contains("Write docs/arguments.md"), "{mail}"),
+            _ => {
+                assert_eq!(ahead.lines().count(), 1, "{ahead}");
+                assert!(mail.contains("docs/arguments.md says that"), "the report: {mail}");
+            }
+        }
+        assert_eq!(self.git(&["status", "--porcelain"]), "", "the checkout is as it was");
+        assert!(!self.folder.join("project/docs").exists());
+    }
+
+    fn at_the_end(&self) {
+        assert_eq!(self.object(&["tasks", "list"])["tasks"][0]["status"], "done");
+        let mail = self.object(&["mail", "list"]);
+        assert_eq!(mail["mail"], Value::Array(Vec::new()), "nothing is left unread");
+        let memories = self.object(&["memory", "list"]).to_string();
+        assert!(memories.contains("is tested with `bash test.sh`"), "{memories}");
+        let subjects = self.git(&["log", "--format=%s", "main"]);
+        assert!(subjects.contains("Make add check its arguments"), "{subjects}");
+        let files = self.git(&["ls-tree", "-r", "--name-only", "main"]);
+        assert!(files.lines().any(|file| file == "docs/arguments.md"), "{files}");
+        assert!(self.git(&["show", "main:lib/add.sh"]).contains("[ $# -eq 1 ]"));
+        assert_eq!(self.git(&["status", "--porcelain"]), "");
+        assert_eq!(self.git(&["worktree", "list"]).lines().count(), 1, "worktrees are removed");
+        assert_eq!(self.git(&["branch", "--list", "ostler/*"]), "");
+        let has = |fact: &Value, text: &str| fact.to_string().contains(text);
+        assert_eq!(self.count(|fact| has(fact, "\"receipt\"")), 1, "one compaction");
+        for agent in ["explorer", "writer"] {
+            let is_it =
+                |fact: &Value| fact["fact"] == "agent" && has(fact, &format!("\"name\":\"{agent}"));
+            assert!(self.count(is_it) > 0, "{agent}");
+        }
+        let is_report = |fact: &Value| {
+            fact["fact"] == "inbound" && has(fact, "docs/arguments.md says that add ends with 64")
+        };
+        assert_eq!(self.count(is_report), 1, "the writer's report arrived once");
+        for tool in ["TodoWrite", "Skill", "Bash", "Agent", "BoardAdd", "Delegate", "Memory"] {
+            let is_call = |fact: &Value| has(fact, &format!("\"name\":\"{tool}\""));
+            assert!(self.count(is_call) > 0, "{tool}");
+        }
+    }
 }
 
 /// The README shows a part of it, with remarks at the right. Its numbers depend on the machine.

@@ -72,7 +72,7 @@ async fn show(
             None => return Err(error),
         },
     };
-    if args.clean || Story::of(args).is_removed() {
+    if args.clean || (Story::of(args).is_removed() && !args.keep) {
         place.remove()?;
         return Ok(Code::Done);
     }
