@@ -4,6 +4,7 @@
 mod aftermath;
 mod agents;
 mod agents_view;
+mod board_refusals;
 mod cache_state;
 mod cluster_status;
 mod compaction;
