@@ -42,6 +42,8 @@ pub struct StartPoint {
 pub enum TreeWarning {
     /// The checkout has changes that are not in the tree.
     Dirty { changed: u64, untracked: u64 },
+    /// Repositories inside the checkout, which git does not track.
+    Repositories { paths: Vec<String> },
     /// Hooks that git would run when a tree is created or committed to. Ostler does not run them.
     HooksSkipped { names: Vec<String> },
     /// The tree has the same files left out as the checkout.
@@ -60,6 +62,11 @@ impl std::fmt::Display for TreeWarning {
             TreeWarning::Dirty { changed, untracked } => write!(
                 f,
                 "the checkout has changes that are not in the worktree ({changed} changed, {untracked} untracked files); it starts at the last commit"
+            ),
+            TreeWarning::Repositories { paths } => write!(
+                f,
+                "the worktree does not contain the repositories inside the checkout: {}",
+                paths.join(", ")
             ),
             TreeWarning::HooksSkipped { names } => {
                 write!(f, "git hooks do not run in worktrees: {}", names.join(", "))
@@ -133,6 +140,10 @@ impl Repository {
         let (changed, untracked) = self.changes(git).await?;
         if changed + untracked > 0 {
             warnings.push(TreeWarning::Dirty { changed, untracked });
+        }
+        let paths = if untracked > 0 { self.repositories(git).await? } else { Vec::new() };
+        if !paths.is_empty() {
+            warnings.push(TreeWarning::Repositories { paths });
         }
         let names = self.hooks(git).await?;
         if !names.is_empty() {
@@ -249,6 +260,23 @@ impl Repository {
         count_changes(git.on_tree(&self.git_dir, &self.top, LOOK), "normal").await
     }
 
+    /// The first ones that git does not track.
+    async fn repositories(&self, git: &Git) -> Result<Vec<String>, WorktreeError> {
+        let git = git.with_settings(&self.programs(git).await?);
+        let mut found = Vec::new();
+        let call = git.on_tree(&self.git_dir, &self.top, LOOK).slow();
+        call.args(["ls-files", "-z", "--others", "--exclude-standard"])
+            .each(|name| {
+                // A directory is listed only if it is a repository.
+                if let Some(name) = name.strip_suffix(b"/") {
+                    found.push(String::from_utf8_lossy(name).into_owned());
+                }
+                found.len() < MOST_NAMED
+            })
+            .await?;
+        Ok(found)
+    }
+
     /// The hooks that git would run.
     async fn hooks(&self, git: &Git) -> Result<Vec<String>, WorktreeError> {
         let set = git.at(&self.top, "read the settings of git");
@@ -273,6 +301,8 @@ impl Repository {
     }
 }
 
+/// Repositories that are named.
+const MOST_NAMED: usize = 10;
 pub(crate) const LOOK: &str = "look for changes";
 
 /// How many tracked files of a checkout are changed, and how many names are untracked. The submodules are not asked.

@@ -3,6 +3,7 @@
 use ostler_board::TaskId;
 use serde::Serialize;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One task in the hands of one worker.
@@ -16,11 +17,14 @@ pub struct TaskRef {
 }
 
 /// A branch with what an attempt changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WorkBranch {
     pub branch: String,
     /// None: nothing was changed.
     pub commit: Option<String>,
+    /// Repositories and special files, which cannot be part of a commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<PathBuf>,
 }
 
 /// Each has a line for people, and an object for programs.
@@ -107,7 +111,9 @@ impl fmt::Display for WorkBranch {
 impl fmt::Display for WorkerEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept = |work: &Option<WorkBranch>| match work {
-            Some(WorkBranch { branch, commit: Some(_) }) => format!("; its work is on {branch}"),
+            Some(WorkBranch { branch, commit: Some(_), .. }) => {
+                format!("; its work is on {branch}")
+            }
             _ => String::new(),
         };
         match self {

@@ -5,7 +5,7 @@ use super::assignment;
 use super::board_desk::BoardDesk;
 use super::events::{TaskRef, WorkBranch, WorkerEvent};
 use super::task_session::{SessionEnd, TaskSession};
-use super::task_tree::{TaskTree, TreeStart};
+use super::task_tree::{TaskTree, TreeStart, named};
 use crate::error::Error;
 use crate::host::Host;
 use crate::tree_commands::TreeRunner;
@@ -253,7 +253,7 @@ impl Workshop {
         let fence = about.fence;
         let (action, event, end) = match verdict {
             Verdict::Done { text, cost } => {
-                let work = work.unwrap_or(WorkBranch { branch: String::new(), commit: None });
+                let work = work.unwrap_or_default();
                 let result = Some(result(&text, &work));
                 let finished = WorkerEvent::Finished { task, work, cost_usd: cost };
                 (TaskAction::Finish { fence, result }, finished, TaskEnd::Settled)
@@ -331,15 +331,27 @@ fn setback(error: &Error) -> Verdict {
 fn result(text: &str, work: &WorkBranch) -> String {
     let text = ostler_board::backend::clipped(text.trim(), MOST_TEXT);
     match &work.commit {
-        Some(commit) => format!("{text}\n\nBranch: {}\nCommit: {commit}", work.branch),
-        None => format!("{text}\n\nNo files were changed."),
+        Some(commit) => {
+            format!("{text}\n\nBranch: {}\nCommit: {commit}{}", work.branch, not_committed(work))
+        }
+        None => format!("{text}\n\nNo files were changed.{}", not_committed(work)),
+    }
+}
+
+/// What others would look for on the branch in vain.
+fn not_committed(work: &WorkBranch) -> String {
+    match work.left_out.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\nNot committed (repositories or special files): {}", named(&work.left_out))
+        }
     }
 }
 
 fn with_branch(why: &str, work: Option<&WorkBranch>) -> String {
     match work {
-        Some(WorkBranch { branch, commit: Some(commit) }) => {
-            format!("{why}\nBranch: {branch}\nCommit: {commit}")
+        Some(work @ WorkBranch { branch, commit: Some(commit), .. }) => {
+            format!("{why}\nBranch: {branch}\nCommit: {commit}{}", not_committed(work))
         }
         _ => why.to_owned(),
     }

@@ -113,8 +113,9 @@ impl TaskTree {
             let what = "is a repository or not a regular file, so it was not committed";
             shop.say(WorkerEvent::Notice { text: format!("{about}: {} {what}", path.display()) });
         }
-        let commit = committed.commit.map(|commit| commit.to_string());
-        Ok(WorkBranch { branch: self.branch().to_owned(), commit })
+        let (commit, left_out) =
+            (committed.commit.map(|commit| commit.to_string()), committed.left_out);
+        Ok(WorkBranch { branch: self.branch().to_owned(), commit, left_out })
     }
 
     /// Why the conflicts that this task began with are not resolved; none if they are.
@@ -219,7 +220,7 @@ async fn start(
     )))
 }
 
-fn named(files: &[PathBuf]) -> String {
+pub(super) fn named(files: &[PathBuf]) -> String {
     let files: Vec<String> =
         files.iter().take(MOST_FILES).map(|file| file.display().to_string()).collect();
     files.join(", ")

@@ -211,3 +211,26 @@ fn several_workers_of_one_process_share_the_tasks() {
     assert!(workers.contains(&json!("w-1")) && workers.contains(&json!("w-2")), "{workers:?}");
     assert_eq!(task(&world, &last)["status"], "done", "it waited for both");
 }
+
+/// What the worktree does not have, and what its branch will not have, is on the board.
+#[test]
+fn repositories_that_are_left_out_are_reported() {
+    let world = world(|_, answers| match answers {
+        0 => bash("mkdir nested && git init -q nested && echo x > nested/a && echo y > beside"),
+        _ => text("Made."),
+    });
+    git(&world, &["init", "-q", "vendor/library"]);
+    world.file("vendor/library/a", "x\n");
+    let id = add(&world, &["Nest"]);
+    let ran = once(&world, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let notices = events(&ran, "notice");
+    let is_about = |notice: &Value| {
+        notice["text"].as_str().is_some_and(|text| text.ends_with("checkout: vendor/library"))
+    };
+    assert!(notices.iter().any(is_about), "{notices:?}");
+    assert_eq!(event(&ran, "finished")["left_out"], json!(["nested"]), "{ran:?}");
+    let result = task(&world, &id)["result"].as_str().unwrap().to_owned();
+    let line = "Not committed (repositories or special files): nested";
+    assert!(result.ends_with(line), "{result}");
+}
