@@ -238,7 +238,7 @@ pub use task_board::{
     BoardOptions, BoardPlace, board_path, open_board, open_board_at, open_board_on_server,
     open_project_board, return_claim,
 };
-pub use team::{TeamOptions, shipped_teammates};
+pub use team::{TeamOptions, mail_failed_merge, shipped_teammates};
 pub use transcripts::{
     Conversation, ImportedSession, Program, TranscriptInfo, TranscriptPlaces, TranscriptStep,
     import_transcript, imported_from, transcripts,

@@ -10,6 +10,7 @@
 //! - **Mail is quoted data.** It answers no question and approves nothing.
 
 mod addresses;
+mod branch_mail;
 mod letter;
 mod mail_turn;
 mod members;
@@ -24,6 +25,7 @@ mod steering;
 mod teammate;
 
 pub(crate) use addresses::Addresses;
+pub use branch_mail::mail_failed_merge;
 pub use options::{TeamOptions, shipped_teammates};
 
 use crate::jobs::JobTable;

@@ -29,7 +29,7 @@ pub fn resolves_a_merge(task: &str) -> bool {
 /// What was to be merged.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedMerge<'a> {
-    /// Of the branch.
+    /// Of the branch; empty if it is not the work of a task.
     pub task: &'a str,
     pub branch: &'a str,
     /// The commit of the branch.
@@ -75,7 +75,7 @@ pub fn return_branch(
     }
 }
 
-fn words(failed: &FailedMerge<'_>) -> Option<(String, String)> {
+pub(crate) fn words(failed: &FailedMerge<'_>) -> Option<(String, String)> {
     let FailedMerge { branch, target, .. } = failed;
     match failed.outcome {
         BranchOutcome::Conflict { files, with } => {
@@ -110,7 +110,7 @@ fn words(failed: &FailedMerge<'_>) -> Option<(String, String)> {
 }
 
 /// The same for the same commit and target, so that no call adds a second one.
-fn id_of(failed: &FailedMerge<'_>) -> TaskId {
+pub(crate) fn id_of(failed: &FailedMerge<'_>) -> TaskId {
     let words = [failed.branch, failed.commit, failed.target].join("\n");
     let mut id = PREFIX.to_owned();
     for byte in &Sha256::digest(words.as_bytes())[..HASHED] {

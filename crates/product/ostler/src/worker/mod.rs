@@ -9,7 +9,7 @@
 mod assignment;
 mod board_desk;
 mod events;
-mod merge_task;
+pub(crate) mod merge_task;
 mod task_run;
 mod task_session;
 mod task_tree;

@@ -3,7 +3,7 @@
 use crate::support::{Ran, World};
 use crate::tasks::{add, object};
 use crate::workers::{bash, event, git, is_about, once, task, world};
-use ostler_model_server::text;
+use ostler_model_server::{calls, text};
 use serde_json::{Value, json};
 
 fn merge(world: &World, args: &[&str], code: i32) -> Value {
@@ -123,4 +123,43 @@ fn a_branch_that_fails_the_check_becomes_a_task_that_repairs_it() {
         "one contains the other"
     );
     assert_eq!(git(&world, &["ls-tree", "--name-only", "main"]), ".gitignore\nfile\ngood");
+}
+
+/// A teammate and its lead get mail about its branch, once for each commit.
+#[test]
+fn a_teammate_and_its_lead_are_told_of_a_conflict() {
+    let write = json!({ "file_path": "file", "content": "of the writer\n" });
+    let world = world(move |request, answers| {
+        let is_writer = request.messages()[0].to_string().contains("alpha");
+        match (is_writer, answers) {
+            (true, 0) => calls([("Read", json!({ "file_path": "file" }))]),
+            (true, 1) => calls([("Write", write.clone())]),
+            (true, _) => text("Written."),
+            (false, 0) => calls([("Delegate", json!({ "to": "writer", "task": "alpha: write" }))]),
+            (false, _) => text("So."),
+        }
+    });
+    std::fs::create_dir_all(world.home()).unwrap();
+    let team = "teammates:\n  - name: writer\n    isolation: worktree\n";
+    std::fs::write(world.home().join("team.yaml"), team).unwrap();
+    let ran = world.run(&["-p", "go", "--permission-mode", "bypassPermissions"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    world.file("file", "of the user\n");
+    git(&world, &["commit", "-qam", "mine"]);
+    let report = merge(&world, &["--all"], 1);
+    assert_eq!(report["tasks"], json!([]), "it is not the work of a task: {report}");
+    let to = |at: usize| report["mail"][0]["to"][at].as_str().unwrap().to_owned();
+    assert!(to(0).starts_with("writer@") && to(1).starts_with("lead@"), "{report}");
+    assert_eq!(report["mail"][0]["branch"], report["branches"][0]["branch"]);
+    merge(&world, &["--all"], 1);
+    let unread = || world.run(&["mail", "list", "--json"]);
+    let unread: Value = serde_json::from_str(&unread().stdout).unwrap();
+    let mails = unread["mail"].as_array().unwrap();
+    assert_eq!(mails.len(), 2, "once: {unread}");
+    for (mail, to) in mails.iter().zip([to(0), to(1)]) {
+        assert_eq!((&mail["from"], &mail["to"]), (&json!("merge-queue"), &json!(to)));
+        let text = mail["text"].as_str().unwrap();
+        assert!(text.contains("they conflict in file."), "{text}");
+    }
+    assert!(lines(&world).stdout.contains("could not be merged"), "people are told, too");
 }

@@ -9,10 +9,10 @@ use anyhow::Result;
 use ostler::FailedMerge;
 use ostler::board::Status;
 use ostler::worktrees::{
-    Author, BRANCH_PREFIX, BranchOutcome, Check, CheckFuture, Landing, MergeQueue, ObjectId,
-    QueueOptions, QueueReport, TreeEntry, TreeState, Verdict, WorktreeError, Worktrees,
+    Author, BRANCH_PREFIX, BranchOutcome, BranchReport, Check, CheckFuture, Landing, MergeQueue,
+    ObjectId, QueueOptions, QueueReport, TreeEntry, TreeState, Verdict, WorktreeError, Worktrees,
 };
-use ostler_profile::{Environment, Flags, Profile};
+use ostler_profile::{Environment, Flags, Profile, find_places};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -64,10 +64,13 @@ pub async fn run(
         }
         _ => Vec::new(),
     };
+    let told = told(environment, args, &entries, &report);
     let mut object = json!(report);
     object["tasks"] = returned.iter().map(ReturnedBranch::as_json).collect();
+    object["mail"] = told.iter().map(ToldOwner::as_json).collect();
     let mut lines = text::merged(&report);
     lines.extend(returned.iter().map(text::returned));
+    lines.extend(told.iter().map(text::told));
     say(json.then_some(object), &lines)?;
     Ok(code(&report))
 }
@@ -85,6 +88,70 @@ impl ReturnedBranch {
     }
 }
 
+/// A branch that could not be merged, and the addresses of those who know of it now.
+pub struct ToldOwner {
+    pub branch: String,
+    pub to: Vec<String>,
+}
+
+impl ToldOwner {
+    fn as_json(&self) -> Value {
+        json!({ "branch": self.branch, "to": self.to })
+    }
+}
+
+/// The branches that were not merged because of what they contain, with their worktrees.
+fn bad<'a>(
+    entries: &'a [TreeEntry],
+    report: &'a QueueReport,
+) -> impl Iterator<Item = (&'a TreeEntry, &'a BranchReport)> {
+    let is_held = matches!(report.landing, Landing::Held { .. });
+    let is_bad = |outcome: &BranchOutcome| {
+        matches!(outcome, BranchOutcome::Conflict { .. } | BranchOutcome::Red { .. })
+    };
+    let bad = report.branches.iter().filter(move |branch| !is_held && is_bad(&branch.outcome));
+    bad.filter_map(|branch| {
+        let entry = entries.iter().find(|entry| entry.branch() == branch.branch)?;
+        Some((entry, branch))
+    })
+}
+
+/// Tells teammates and their leads which of their branches could not be merged. The report of the merge is worth printing
+/// even if that fails.
+fn told(
+    environment: &Environment,
+    args: &MergeArgs,
+    entries: &[TreeEntry],
+    report: &QueueReport,
+) -> Vec<ToldOwner> {
+    let mut found = Vec::new();
+    for (entry, branch) in bad(entries, report) {
+        let Some(record) = entry.record.as_ref() else { continue };
+        let failed = FailedMerge {
+            task: "",
+            branch: &branch.branch,
+            commit: entry.tip.as_ref().map(ObjectId::as_str).unwrap_or_default(),
+            target: &report.target,
+            check: args.check.as_deref(),
+            outcome: &branch.outcome,
+        };
+        let send = || {
+            let place = BoardArgs { board: args.board.clone(), json: false };
+            let home = find_places(environment, &Flags::default())?.ostler_home;
+            let open = || tasks::open(environment, &place);
+            ostler::mail_failed_merge(&home, open, &record.owner, &failed)
+        };
+        match send() {
+            Ok(to) if to.is_empty() => {}
+            Ok(to) => found.push(ToldOwner { branch: branch.branch.clone(), to }),
+            Err(error) => {
+                warn(&format!("cannot tell the owner of {}: {error:#}", branch.branch));
+            }
+        }
+    }
+    found
+}
+
 /// Puts what could not be merged back on the board. If that fails, the report of the merge is still worth printing.
 async fn returned(
     environment: &Environment,
@@ -93,18 +160,10 @@ async fn returned(
     entries: &[TreeEntry],
     report: &QueueReport,
 ) -> Vec<ReturnedBranch> {
-    let is_held = matches!(report.landing, Landing::Held { .. });
-    let is_bad = |outcome: &BranchOutcome| {
-        matches!(outcome, BranchOutcome::Conflict { .. } | BranchOutcome::Red { .. })
-    };
-    let bad = report.branches.iter().filter(|branch| !is_held && is_bad(&branch.outcome));
     let mut board = None;
     let mut found = Vec::new();
-    for branch in bad {
-        let entry = entries.iter().find(|entry| entry.branch() == branch.branch);
-        let Some((entry, task)) = entry.and_then(|entry| Some((entry, task_of(entry)?))) else {
-            continue;
-        };
+    for (entry, branch) in bad(entries, report) {
+        let Some(task) = task_of(entry) else { continue };
         let done = async {
             // Its commit may be new.
             let tip = trees.find(&entry.name).await?.tip;

@@ -1,6 +1,6 @@
 //! Worktrees as lines for people.
 
-use super::merge::ReturnedBranch;
+use super::merge::{ReturnedBranch, ToldOwner};
 use crate::output::visible::visible;
 use ostler::board::Status;
 use ostler::worktrees::{
@@ -185,6 +185,11 @@ pub fn returned(returned: &ReturnedBranch) -> String {
             format!("task {task} to merge {branch} is {}", status.name().replace('_', " "))
         }
     }
+}
+
+pub fn told(told: &ToldOwner) -> String {
+    let to: Vec<String> = told.to.iter().map(|name| visible(name)).collect();
+    format!("told {} that {} could not be merged", to.join(" and "), visible(&told.branch))
 }
 
 fn outcome(outcome: &BranchOutcome) -> String {
