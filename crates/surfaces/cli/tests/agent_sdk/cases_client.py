@@ -10,6 +10,7 @@ from claude_agent_sdk import (
     SystemMessage,
     UserMessage,
 )
+from claude_agent_sdk._internal.message_parser import parse_message
 from rig import *
 
 
@@ -74,15 +75,32 @@ async def an_interrupt_in_the_stream(world):
         assert texts(await turn(client, "go on")) == ["after"]
 
 
+def spied(client):
+    """The frames that come from now on, as they are written."""
+    frames = []
+
+    async def reading():
+        async for data in client._query.receive_messages():
+            frames.append(data)
+            message = parse_message(data)
+            if message is not None:
+                yield message
+
+    client.receive_messages = reading
+    return frames
+
+
 @case
 async def an_interrupt_shows_what_was_written_so_far(world):
     world.model({"events": [{"event": "message_start"}, {"raw": PARTIAL}, {"gate": "never"}]}, say("after"))
     async with ClaudeSDKClient(world.options(include_partial_messages=True)) as client:
         await client.query("go")
         await until(client, lambda m: isinstance(m, StreamEvent) and m.event["type"] == "content_block_delta")
+        frames = spied(client)
         await client.interrupt()
         messages = [m async for m in client.receive_response()]
         assert texts(messages) == ["half a sen"], texts(messages)
+        assert [f.get("aborted") for f in frames if f["type"] == "assistant"] == [True]
         assert result(messages).terminal_reason == "aborted_streaming"
 
 
@@ -291,7 +309,9 @@ async def initialize_can_be_repeated(world):
         again = await raw(client, "initialize", hooks={"PreToolUse": [{"hookCallbackIds": ["x"]}]})
         assert again["commands"] and again["hooks_applied"] is False
         assert again["pending_permission_requests"] == []
-        assert texts(await turn(client, "go")) == ["ok"]
+        messages = await turn(client, "go")
+        assert texts(messages) == ["ok"]
+        assert [s["tasks"] for s in system(messages, "background_tasks_changed")] == [[]]
 
 
 @case

@@ -215,7 +215,7 @@ async def servers_that_are_on_their_way_are_waited_for(world):
         status = await asked(client, client.get_mcp_status())
         gate.touch()
         [server] = (await status)["mcpServers"]
-        assert server["status"] == "connected" and len(server["tools"]) == 2, server
+        assert server["status"] == "connected" and len(server["tools"]) == 3, server
 
 
 @case
@@ -300,3 +300,28 @@ async def calls_to_a_server_can_be_asked_about_in_every_mode(world):
         assert not tool_results(await turn(client, "go"))[0].is_error
         answer = await raw(client, "set_mcp_permission_mode_override", serverName="x", mode="auto")
         assert "x" in answer["warning"]
+
+
+@case
+async def a_silent_server_keeps_nobody_from_working(world):
+    world.model(call("mcp__calc__add", a=2, b=3), say("a", expect={"tool_result": "sum 5"}), say("b"))
+    servers = {"mute": behind(world.root / "never"), "calc": calculator()}
+    options = world.options(mcp_servers=servers, allowed_tools=["mcp__calc"])
+    async with ClaudeSDKClient(options) as client:
+        messages = await turn(client, "go")
+        states = {s["name"]: s["status"] for s in messages[0].data["mcp_servers"]}
+        assert states == {"mute": "pending", "calc": "connected"} and texts(messages) == ["a"]
+        states = {s["name"]: s["status"] for s in (await client.get_mcp_status())["mcpServers"]}
+        assert states == {"mute": "pending", "calc": "connected"}
+        assert texts(await turn(client, "again")) == ["b"]
+
+
+@case
+async def a_call_without_an_answer_ends_at_its_limit(world):
+    world.model(
+        call("mcp__echo__hang"),
+        call("mcp__echo__echo", text="hi") | {"expect": {"tool_error": True, "tool_result": "was not answered"}},
+        say("ok", expect={"tool_result": "echo: hi"}),
+    )
+    messages = await ask(world, mcp_servers={"echo": stdio(timeout=300)}, allowed_tools=["mcp__echo"])
+    assert texts(messages) == ["ok"]

@@ -429,11 +429,12 @@ async def background_tasks_can_be_switched_off(world):
 
 
 @case
-async def the_plan_is_one_tool_or_several(world):
-    world.model(say("ok"), say("ok"))
-    messages = await ask(world, env={"CLAUDE_CODE_ENABLE_TASKS": "0"})
-    assert "TodoWrite" in messages[0].data["tools"] and "TaskCreate" not in messages[0].data["tools"]
-    assert "TaskCreate" in (await ask(world))[0].data["tools"]
+async def what_has_no_effect_is_said_once(world):
+    world.model(say("ok"))
+    agents = {"a": AgentDefinition(description="d", prompt="p", memory="user", background=True)}
+    await ask(world, agents=agents, env={"CLAUDE_CODE_ENABLE_TASKS": "0"})
+    said = [line for line in world.stderr if "no effect" in line]
+    assert len(said) == 3 and all(line in "\n".join(said) for line in ("CLAUDE_CODE_ENABLE_TASKS", "memory of the agent a", "background of the agent a")), said
 
 
 @case

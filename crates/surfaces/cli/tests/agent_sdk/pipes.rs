@@ -240,6 +240,27 @@ fn a_permission_callback_that_is_gone_denies() {
 }
 
 #[test]
+fn a_program_that_comes_back_is_asked_again() {
+    let call = text("").call("Bash", json!({"command": "touch made"}));
+    let script = Script::new().answer(call).answer(text("Done."));
+    let mut program = PipeProgram::start(script, &["--permission-prompt-tool", "stdio"]);
+    program.say("go");
+    let asked = program.until("control_request").pop().unwrap();
+    program.request("r", &json!({"subtype": "initialize"}));
+    let answer = program.until("control_response").pop().unwrap();
+    assert_eq!(answer["response"]["pending_permission_requests"], json!([asked]));
+    assert_eq!(kind(&program.next().unwrap()), "system/background_tasks_changed");
+    let allowed = json!({"behavior": "allow", "updatedInput": {"command": "touch made"}});
+    let id = &asked["request_id"];
+    let response = json!({"subtype": "success", "request_id": id, "response": allowed});
+    program.send(&json!({"type": "control_response", "response": response}));
+    assert_eq!(program.until("result").pop().unwrap()["result"], "Done.");
+    program.request("r", &json!({"subtype": "initialize"}));
+    let answer = program.until("control_response").pop().unwrap();
+    assert_eq!(answer["response"]["pending_permission_requests"], json!([]));
+}
+
+#[test]
 fn a_late_answer_changes_nothing() {
     let mut program = PipeProgram::start(Script::new().answer(text("ok")), &[]);
     let response = json!({"subtype": "success", "request_id": "never-asked", "response": {}});

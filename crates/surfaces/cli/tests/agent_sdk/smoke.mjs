@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, dirname } from "node:path";
 import assert from "node:assert/strict";
 
-const { query } = await import(process.argv[2]);
+const { createSdkMcpServer, query, tool } = await import(process.argv[2]);
 const version = JSON.parse(readFileSync(join(dirname(process.argv[2]), "package.json"))).version;
 const OSTLER = process.env.OSTLER_TEST_PROGRAM;
 const cases = [];
@@ -212,6 +212,132 @@ add("what it supports is told", async (w) => {
   assert.ok(commands.some((command) => command.name === "compact"));
   assert.ok((await running.supportedModels()).length > 0);
   for await (const m of running) if (m.type === "result") end();
+});
+
+/** Runs `use` with a session whose first turn is over. */
+async function afterOneTurn(w, more, use) {
+  let end;
+  const over = new Promise((resolve) => (end = resolve));
+  const running = query({ prompt: once("go", over), options: w.options(more) });
+  for await (const m of running) {
+    if (m.type !== "result") continue;
+    try {
+      await use(running);
+    } finally {
+      end();
+    }
+  }
+}
+
+add("every part of a session is told", async (w) => {
+  await w.model(say("ok"));
+  await afterOneTurn(w, {}, async (q) => {
+    const all = await q.initializationResult();
+    assert.deepEqual((await q.supportedAgents()).map((a) => a.name), ["Explore", "Plan", "general-purpose"]);
+    assert.ok(all.agents.every((a) => typeof a.description === "string" && a.model !== null));
+    assert.ok(all.commands.every((c) => typeof c.argumentHint === "string"));
+    assert.ok((await q.accountInfo()).apiKeySource);
+    assert.deepEqual(all.available_output_styles, ["default"]);
+    const usage = await q.getContextUsage();
+    assert.equal(usage.isAutoCompactEnabled, true);
+    assert.ok(usage.categories.every((c) => ["used", "free"].includes(c.kind)));
+    const spent = await q.usage_EXPERIMENTAL_MAY_CHANGE_DO_NOT_RELY_ON_THIS_API_YET();
+    assert.ok(spent.session.total_cost_usd > 0 && spent.rate_limits_available === false);
+    assert.deepEqual(await q.mcpServerStatus(), []);
+    const parts = await q.reloadPlugins();
+    assert.ok(parts.commands.length && parts.error_count === 0);
+    assert.ok(Array.isArray((await q.reloadSkills()).skills));
+    assert.deepEqual((await q.reloadOutputStyles()).available_output_styles, ["default"]);
+    assert.deepEqual((await q.reinitialize()).commands, all.commands);
+    assert.equal(await q.readFile("nothing-here"), null);
+  });
+});
+
+add("settings change while it runs", async (w) => {
+  await w.model(say("ok"));
+  await afterOneTurn(w, {}, async (q) => {
+    await q.setPermissionMode("acceptEdits");
+    await q.setModel("claude-haiku-4-5");
+    await q.setModel();
+    await q.setMaxThinkingTokens(2000);
+    await q.setMaxThinkingTokens(null, "omitted");
+    await q.applyFlagSettings({ permissions: { deny: ["WebFetch"] }, outputStyle: "x", effortLevel: null });
+    await q.seedReadState(join(w.cwd, "a.txt"), 1);
+    await q.stopTask("gone");
+    assert.equal(await q.backgroundTasks(), true);
+    assert.equal(await q.backgroundTasks("nobody"), false);
+    assert.deepEqual((await q.interrupt()).still_queued, []);
+    await assert.rejects(q.setPermissionMode("yolo"), /yolo/);
+    await assert.rejects(q.updateSettings("userSettings", { effortLevel: "low" }), /update_settings/);
+  });
+});
+
+const server = (name) =>
+  createSdkMcpServer({ name, tools: [tool("hello", "Says hello", {}, async () => ({ content: [{ type: "text", text: "hi" }] }))] });
+
+add("servers are set, switched and replaced", async (w) => {
+  await w.model(say("ok"));
+  await afterOneTurn(w, { mcpServers: { own: server("own") } }, async (q) => {
+    const [status] = await q.mcpServerStatus();
+    assert.deepEqual([status.name, status.status, status.source], ["own", "connected", "sdk"]);
+    await q.toggleMcpServer("own", false);
+    assert.equal((await q.mcpServerStatus())[0].status, "disabled");
+    await q.toggleMcpServer("own", true);
+    await q.reconnectMcpServer("own");
+    assert.equal((await q.mcpServerStatus())[0].status, "connected");
+    const broken = { type: "stdio", command: "/nonexistent/server" };
+    const set = await q.setMcpServers({ other: server("other"), broken });
+    assert.deepEqual([set.added, set.removed, Object.keys(set.errors)], [["other", "broken"], ["own"], ["broken"]]);
+    await assert.rejects(q.reconnectMcpServer("broken"), /nonexistent/);
+    await assert.rejects(q.reconnectMcpServer("nobody"), /nobody/);
+    const states = (await q.mcpServerStatus()).map((s) => [s.name, s.status]);
+    assert.deepEqual(states, [["other", "connected"], ["broken", "failed"]]);
+    assert.deepEqual(await q.setMcpPermissionModeOverride("other", "default"), {});
+    assert.deepEqual((await q.setMcpServers({})).removed, ["other", "broken"]);
+  });
+});
+
+add("files are rewound, and counted before", async (w) => {
+  await w.model(call("Write", { file_path: "a.txt", content: "one\ntwo\n" }), say("ok"));
+  let uuid;
+  const more = { permissionMode: "acceptEdits", enableFileCheckpointing: true, extraArgs: { "replay-user-messages": null } };
+  let end;
+  const over = new Promise((resolve) => (end = resolve));
+  const running = query({ prompt: once("go", over), options: w.options(more) });
+  for await (const m of running) {
+    if (m.type === "user" && m.isReplay) uuid = m.uuid;
+    if (m.type !== "result") continue;
+    const file = join(w.cwd, "a.txt");
+    assert.deepEqual(await running.rewindFiles(uuid, { dryRun: true }), { canRewind: true, filesChanged: [file], insertions: 0, deletions: 2 });
+    assert.ok(existsSync(file));
+    assert.equal((await running.rewindFiles("unknown", { dryRun: true })).canRewind, false);
+    assert.equal((await running.rewindFiles(uuid)).canRewind, true);
+    assert.ok(!existsSync(file));
+    await assert.rejects(running.rewindFiles("unknown"), /unknown/);
+    end();
+  }
+});
+
+add("the callback is told where a tool comes from", async (w) => {
+  await w.model(call("mcp__own__hello", {}), call("Bash", { command: "touch made" }), say("done"));
+  const seen = [];
+  const canUseTool = async (name, input, context) => {
+    seen.push(context);
+    return { behavior: "allow", updatedInput: input };
+  };
+  let end;
+  const open = new Promise((resolve) => (end = resolve));
+  const options = w.options({ canUseTool, mcpServers: { own: server("own") } });
+  for await (const m of query({ prompt: once("go", open), options })) if (m.type === "result") end();
+  assert.deepEqual(seen.map((c) => c.mcpServer), [{ name: "own", source: "sdk" }, undefined]);
+  assert.ok(seen.every((c) => c.title && c.displayName && c.toolUseID && c.requestId));
+});
+
+add("the session works as an agent", async (w) => {
+  await w.model(say("ok", { expect: { contains: ["You scout."] } }));
+  const agents = { scout: { description: "Scouts", prompt: "You scout.", tools: ["Read"] } };
+  const messages = await w.ask("go", { agents, agent: "scout" });
+  assert.deepEqual([texts(messages), messages[0].tools], [["ok"], ["Read"]]);
 });
 
 let failed = 0;

@@ -16,6 +16,11 @@ TOOLS = [
         "description": "Allows what says yes",
         "inputSchema": {"type": "object", "properties": {}},
     },
+    {
+        "name": "hang",
+        "description": "Never answers",
+        "inputSchema": {"type": "object", "properties": {}},
+    },
 ]
 
 
@@ -47,6 +52,8 @@ for line in sys.stdin:
         continue
     while any(word.startswith("gate=") and not os.path.exists(word[5:]) for word in sys.argv):
         time.sleep(0.01)
+    if message.get("params", {}).get("name") == "hang":
+        continue
     found = answer(message["method"], message.get("params", {}))
     reply = {"jsonrpc": "2.0", "id": message["id"]}
     if found is None:

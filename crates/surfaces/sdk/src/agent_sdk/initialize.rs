@@ -22,7 +22,15 @@ pub struct InitializeRequest {
     /// MCP servers that the program runs itself.
     pub sdk_servers: Vec<String>,
     pub json_schema: Option<Value>,
+    /// What it asks for and does not get, for people.
+    pub without_effect: Vec<String>,
 }
+
+/// Fields of an agent's definition that change nothing here.
+const IGNORED_OF_AGENTS: [&str; 6] =
+    ["skills", "memory", "mcpServers", "initialPrompt", "background", "effort"];
+/// The same of the whole request.
+const IGNORED: [&str; 4] = ["planModeInstructions", "toolAliases", "title", "plugins"];
 
 impl InitializeRequest {
     /// # Errors
@@ -49,8 +57,25 @@ impl InitializeRequest {
             forward_subagent_text: body.get("forwardSubagentText") == Some(&Value::Bool(true)),
             sdk_servers: list("sdkMcpServers").unwrap_or_default(),
             json_schema: body.get("jsonSchema").filter(|schema| schema.is_object()).cloned(),
+            without_effect: without_effect(body),
         })
     }
+}
+
+fn without_effect(body: &Value) -> Vec<String> {
+    let is_set = |value: Option<&Value>| match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(all)) => !all.is_empty(),
+        Some(_) => true,
+    };
+    let own = IGNORED.iter().filter(|name| is_set(body.get(**name)));
+    let mut all: Vec<String> =
+        own.map(|name| format!("{name} of the initialize request")).collect();
+    for (agent, fields) in body.get("agents").and_then(Value::as_object).into_iter().flatten() {
+        let ignored = IGNORED_OF_AGENTS.iter().filter(|name| is_set(fields.get(**name)));
+        all.extend(ignored.map(|name| format!("{name} of the agent {agent}")));
+    }
+    all
 }
 
 /// Agents as programs and the flag `--agents` describe them: names and what each is.
@@ -231,6 +256,19 @@ mod tests {
             let wrong = agent_definitions(Some(&agents)).unwrap_err();
             assert!(wrong.contains(part), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_named() {
+        let agents = json!({
+            "a": {"description": "d", "prompt": "p", "skills": ["x"], "memory": null, "background": false},
+            "b": {"description": "d", "prompt": "p", "mcpServers": [], "effort": "low"},
+        });
+        let body = json!({"agents": agents, "title": "t", "plugins": []});
+        let read = InitializeRequest::read(&body).unwrap();
+        let expected =
+            ["title of the initialize request", "skills of the agent a", "effort of the agent b"];
+        assert_eq!(read.without_effect, expected);
     }
 
     #[test]

@@ -30,7 +30,9 @@ impl SdkFrames {
     /// The conversation starts over; the totals and the session stay.
     pub fn reset(&self) -> Value {
         let new = self.ids.uuid();
-        self.named(json!({ "type": "conversation_reset", "new_conversation_id": new }))
+        self.named(json!({
+            "type": "conversation_reset", "new_conversation_id": new, "trigger": "clear",
+        }))
     }
 
     /// A hook did not let the prompt pass.
@@ -101,7 +103,9 @@ impl SdkFrames {
             let partial = std::mem::take(&mut self.unfinished);
             if !partial.trim().is_empty() {
                 let block = json!({ "type": "text", "text": partial });
-                all.push(self.assistant(&block, &self.answer, None));
+                let mut cut = self.assistant(&block, &self.answer, None);
+                cut["aborted"] = true.into();
+                all.push(cut);
             }
             let content = json!([{ "type": "text", "text": marker }]);
             all.push(self.user(&content, None, at));

@@ -235,7 +235,11 @@ impl<'a> Conversation<'a> {
             };
             let has_hooks = !request.hooks.is_empty();
             let is_new = self.opened(request)?;
-            return self.introduce(id, is_new || !has_hooks);
+            self.introduce(id, is_new || !has_hooks)?;
+            // A program that comes back knows nothing of what goes on.
+            let running = self.open.as_ref().filter(|_| !is_new);
+            let frame = running.map(|open| open.frames.background());
+            return frame.map_or(Ok(()), |frame| Ok(printer::print(&line(&frame))?));
         }
         self.opened(InitializeRequest::default())?;
         self.answer(id, body)

@@ -61,27 +61,10 @@ impl Opener<'_> {
         let session = &mut options.session;
         session.approvals = approvals.clone();
         self.prepare(session);
-        session.skills.for_model = request.skills;
-        session_variables::apply(self.environment, session);
-        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
-        session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
-        let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
-        session.mcp.servers.extend(servers);
-        session.agents.extend(request.agents);
-        session.agents.extend(self.agents()?);
-        self.be_agent(session)?;
-        let sdk = &self.args.sdk;
-        let is_unwanted =
-            |root: &PathBuf| sdk.plugin_dir_no_mcp.iter().any(|one| root.ends_with(one));
-        session.mcp.servers.retain(|server| {
-            server.scope != ServerScope::Plugin || !server.reach.read.iter().any(is_unwanted)
-        });
+        let forward_subagent_text = request.forward_subagent_text;
+        let structured = self.brought(session, request, &servers)?;
         let agents = session.agents.clone();
         self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
-        let structured = self.structured(request.json_schema)?;
-        if let Some(structured) = &structured {
-            structured.join(session);
-        }
         let max_budget_usd = session.max_budget_usd;
         let (auto_compact, thinking) = (session.settings.context.auto, session.settings.thinking);
         let is_copy = session.transcripts.is_copy;
@@ -99,7 +82,7 @@ impl Opener<'_> {
         self.facts.set_tools(session.known_tools());
         let frames = FrameOptions {
             partial: self.args.include_partial_messages,
-            forward_subagent_text: request.forward_subagent_text,
+            forward_subagent_text,
             structured,
             max_budget_usd,
             mode: session.mode().name().into(),
@@ -114,7 +97,6 @@ impl Opener<'_> {
         };
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
         let model = session.model().to_string();
-        let opened = Instant::now();
         Ok(OpenSession {
             host,
             session,
@@ -126,8 +108,37 @@ impl Opener<'_> {
             model,
             thinking,
             auto_compact,
-            opened,
+            opened: Instant::now(),
         })
+    }
+
+    /// What the program brings along, and what its flags and variables change of it.
+    fn brought(
+        &self,
+        session: &mut SessionOptions,
+        request: InitializeRequest,
+        servers: &[String],
+    ) -> Result<Option<Arc<StructuredOutput>>> {
+        session.skills.for_model = request.skills;
+        session_variables::apply(self.environment, session);
+        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
+        request.without_effect.iter().for_each(|what| warn(&format!("{what} has no effect")));
+        session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
+        let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
+        session.mcp.servers.extend(servers);
+        session.agents.extend(request.agents);
+        session.agents.extend(self.agents()?);
+        self.be_agent(session)?;
+        let without = &self.args.sdk.plugin_dir_no_mcp;
+        let is_unwanted = |root: &PathBuf| without.iter().any(|folder| root.ends_with(folder));
+        session.mcp.servers.retain(|server| {
+            server.scope != ServerScope::Plugin || !server.reach.read.iter().any(is_unwanted)
+        });
+        let structured = self.structured(request.json_schema)?;
+        if let Some(structured) = &structured {
+            structured.join(session);
+        }
+        Ok(structured)
     }
 
     /// What programs expect of every session.

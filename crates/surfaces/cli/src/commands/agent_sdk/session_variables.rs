@@ -8,16 +8,15 @@ const NO_JOBS: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 const TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 const TOOL_SEARCH: &str = "ENABLE_TOOL_SEARCH";
 
-/// Tools that work on single tasks of the plan; without them the model replaces the plan as a whole.
-const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
-
 pub fn apply(environment: &Environment, session: &mut SessionOptions) {
     let value = |name: &str| environment.text(name).filter(|value| !value.is_empty());
     if value(NO_JOBS).is_some_and(|value| is_on(&value)) {
         session.jobs.most = 0;
     }
     if value(TASKS).is_some_and(|value| !is_on(&value)) {
-        session.deny.extend(TASK_TOOLS.map(str::to_owned));
+        warn(&format!(
+            "{TASKS} has no effect: both kinds of tools for the plan are always offered"
+        ));
     }
     if let Some(value) = value(TOOL_SEARCH) {
         match share(&value) {
