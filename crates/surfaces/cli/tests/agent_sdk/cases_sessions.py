@@ -11,9 +11,11 @@ from claude_agent_sdk import (
     ProcessError,
     ResultError,
     UserMessage,
+    fork_session,
     get_session_info,
     get_session_messages,
     list_sessions,
+    rename_session,
 )
 from rig import *
 
@@ -376,3 +378,17 @@ async def only_the_turn_that_was_named_is_dropped(world):
         assert "Resume rejected by --resume-drops-turn:" in str(error), error
     found = await ask(world, "x", resume=id, resume_session_at=answers[1], resume_drops_turn=prompts[2])
     assert result(found).result == "instead of three"
+
+
+@case
+async def what_the_sdk_makes_of_a_session_can_be_resumed(world):
+    world.model(say("one"), say("two", expect={"contains": ["first"]}), say("three", expect={"contains": ["first"]}))
+    first = result(await ask(world, "first"))
+    reading(world, rename_session, first.session_id, "My title")
+    made = reading(world, fork_session, first.session_id).session_id
+    second = result(await ask(world, "second", resume=first.session_id))
+    third = result(await ask(world, "third", resume=made))
+    assert (second.session_id, third.session_id) == (first.session_id, made)
+    titles = {s.session_id: s.summary for s in reading(world, list_sessions)}
+    assert titles == {first.session_id: "My title", made: "My title (fork)"}, titles
+    assert len(reading(world, get_session_messages, made)) == 4

@@ -1,7 +1,7 @@
 //! Opens the session that a program wants: flags, settings, and what its first request brings along.
 
 use super::session_variables;
-use super::transcript_file::TranscriptFile;
+use super::transcript_file::{self, TranscriptFile};
 use crate::args::RunArgs;
 use crate::commands::{no_key, trust};
 use crate::exit::{Wrong, warn};
@@ -12,10 +12,11 @@ use ostler::{
 };
 use ostler_profile::{Access, Environment, Flags, Profile};
 use ostler_sdk::agent_sdk::{
-    Callbacks, FrameOptions, InitializeRequest, LiveFacts, SdkFrames, SessionView,
-    agent_definitions, callback_hooks, hook_watch, pipe_server, split_servers,
+    Callbacks, FrameOptions, InitializeRequest, LiveFacts, PipeServerLimits, SdkFrames,
+    SessionView, agent_definitions, callback_hooks, hook_watch, pipe_server, project_folder,
+    split_servers,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -144,7 +145,7 @@ impl Opener<'_> {
     /// What programs expect of every session.
     fn prepare(&self, session: &mut SessionOptions) {
         session.environment.push(("CLAUDECODE".into(), "1".into()));
-        session.transcripts.is_copy = is_copy(self.args, session.transcripts.claude.as_deref());
+        session.transcripts.is_copy = is_copy(self.args, session);
         // Tools that may come later take one more tool in the list, which somebody who lists tools does not want.
         session.mcp.may_change = session.tools.is_none();
         // A program that gives servers expects their tools in the first turn.
@@ -279,10 +280,19 @@ impl Opener<'_> {
     }
 }
 
-/// An SDK puts the session of a store into a directory that lives as long as we do.
-fn is_copy(args: &RunArgs, claude_home: Option<&Path>) -> bool {
-    let name = claude_home.and_then(Path::file_name).unwrap_or_default();
-    args.sdk.session_mirror && name.to_string_lossy().starts_with("claude-resume-")
+/// The transcript to resume is nobody's but ours: an SDK put it into a directory that lives as long as we do, or made it from
+/// one that we wrote.
+fn is_copy(args: &RunArgs, session: &SessionOptions) -> bool {
+    let Some(home) = session.transcripts.claude.as_deref() else { return false };
+    let name = home.file_name().unwrap_or_default();
+    let is_lent = args.sdk.session_mirror && name.to_string_lossy().starts_with("claude-resume-");
+    let is_id = |id: &&String| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let made = args.resume.as_ref().filter(is_id);
+    is_lent
+        || made.is_some_and(|id| {
+            let folder = project_folder(home, &session.cwd);
+            transcript_file::is_ours(&folder.join(format!("{id}.jsonl")))
+        })
 }
 
 fn plugins(profile: &Profile) -> Vec<(String, String, PathBuf)> {

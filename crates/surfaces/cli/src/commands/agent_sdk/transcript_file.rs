@@ -32,6 +32,11 @@ pub struct TranscriptFile {
     agents: HashMap<String, AgentTranscript>,
 }
 
+/// Entries of this transcript are ours.
+pub fn is_ours(path: &Path) -> bool {
+    read(path).is_some_and(|text| text.contains(MARK))
+}
+
 impl TranscriptFile {
     /// `is_copy`: the files below `home` are nobody's but ours.
     pub fn open(
