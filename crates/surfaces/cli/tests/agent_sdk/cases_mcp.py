@@ -325,3 +325,16 @@ async def a_call_without_an_answer_ends_at_its_limit(world):
     )
     messages = await ask(world, mcp_servers={"echo": stdio(timeout=300)}, allowed_tools=["mcp__echo"])
     assert texts(messages) == ["ok"]
+
+
+@case
+async def a_server_reads_what_lies_beside_it(world):
+    text = Path(SERVER).read_text()
+    for place in (world.home / "servers", world.root / "servers"):
+        place.mkdir()
+        (place / "helper.py").write_text("")
+        (place / "main.py").write_text(f"import helper\n{text}")
+        world.model(call("mcp__echo__echo", text="hi"), say("ok", expect={"tool_result": "echo: hi"}))
+        server = {"type": "stdio", "command": sys.executable, "args": [str(place / "main.py")]}
+        messages = await ask(world, mcp_servers={"echo": server}, allowed_tools=["mcp__echo"])
+        assert texts(messages) == ["ok"], place

@@ -297,6 +297,27 @@ add("servers are set, switched and replaced", async (w) => {
   });
 });
 
+add("tools of the program are limited in every mode", async (w) => {
+  await w.model(call("mcp__own__hello", {}), say("denied", { expect: { tool_error: true } }), call("mcp__own__hello", {}), say("asked", { expect: { tool_result: "hi" } }));
+  const limited = (policy) => ({ ...server("own"), tools: [{ name: "hello", permission_policy: policy }] });
+  for (const [policy, said] of [["always_deny", "denied"], ["always_ask", "asked"]]) {
+    const seen = [];
+    const canUseTool = async (name, input) => {
+      seen.push(name);
+      return { behavior: "allow", updatedInput: input };
+    };
+    let end;
+    const open = new Promise((resolve) => (end = resolve));
+    const options = w.options({ canUseTool, mcpServers: { own: limited(policy) }, allowedTools: ["mcp__own"] });
+    const messages = [];
+    for await (const m of query({ prompt: once("go", open), options })) {
+      messages.push(m);
+      if (m.type === "result") end();
+    }
+    assert.deepEqual([texts(messages), seen.length], [[said], policy === "always_ask" ? 1 : 0]);
+  }
+});
+
 add("files are rewound, and counted before", async (w) => {
   await w.model(call("Write", { file_path: "a.txt", content: "one\ntwo\n" }), say("ok"));
   let uuid;

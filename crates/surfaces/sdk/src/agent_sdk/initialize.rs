@@ -21,6 +21,8 @@ pub struct InitializeRequest {
     pub forward_subagent_text: bool,
     /// MCP servers that the program runs itself.
     pub sdk_servers: Vec<String>,
+    /// What it says about these servers, by their names.
+    pub sdk_server_configs: Value,
     pub json_schema: Option<Value>,
     /// What it asks for and does not get, for people.
     pub without_effect: Vec<String>,
@@ -56,6 +58,7 @@ impl InitializeRequest {
             skills: list("skills"),
             forward_subagent_text: body.get("forwardSubagentText") == Some(&Value::Bool(true)),
             sdk_servers: list("sdkMcpServers").unwrap_or_default(),
+            sdk_server_configs: body.get("sdkMcpServerConfigs").cloned().unwrap_or_default(),
             json_schema: body.get("jsonSchema").filter(|schema| schema.is_object()).cloned(),
             without_effect: without_effect(body),
         })

@@ -34,7 +34,9 @@ pub use permission_updates::{
     Behavior, PermissionAnswer, PermissionChange, PermissionUpdate, RuleAct, can_use_tool,
     changed_rules, mode_named, suggested_mode, suggestions,
 };
-pub use pipe_servers::{pipe_server, server_source, server_status, split_servers};
+pub use pipe_servers::{
+    PipeServerLimits, pipe_server, server_source, server_status, split_servers,
+};
 pub use sdk_frames::{FrameOptions, SdkFrames};
 pub use transcript::{Transcript, TranscriptPlace, project_folder};
 

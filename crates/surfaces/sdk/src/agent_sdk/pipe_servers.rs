@@ -36,11 +36,42 @@ fn words(failure: &CallbackFailure) -> String {
 }
 
 /// A server of the program, by its name. It is there from the start.
-pub fn pipe_server(name: &str, callbacks: &Callbacks) -> ServerConfig {
+pub fn pipe_server(name: &str, limits: &PipeServerLimits, callbacks: &Callbacks) -> ServerConfig {
     let tunnel = PipeServer { name: name.to_owned(), callbacks: callbacks.clone() };
     let transport = ServerTransport::Tunnel(Arc::new(tunnel));
     let config = ServerConfig::new(name, transport, ServerScope::Session);
-    ServerConfig { always_load: true, ..config }
+    let call_limit = limits.call_limit.unwrap_or(config.call_limit);
+    ServerConfig { always_load: true, call_limit, ..config }
+}
+
+/// What a program says about a server that it runs itself: how long calls may take, and the tools that are asked about or
+/// denied in every mode. It cannot allow anything this way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipeServerLimits {
+    pub call_limit: Option<Duration>,
+    /// Rules.
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+impl PipeServerLimits {
+    pub fn read(name: &str, config: Option<&Value>) -> Self {
+        let limit = config.and_then(|config| config.get("timeout")).and_then(Value::as_u64);
+        let call_limit = limit.filter(|limit| *limit >= 1_000).map(Duration::from_millis);
+        let mut limits = PipeServerLimits { call_limit, ..PipeServerLimits::default() };
+        let tools = config.and_then(|config| config.get("tools")).and_then(Value::as_array);
+        for tool in tools.into_iter().flatten() {
+            let Some(tool_name) = tool.get("name").and_then(Value::as_str) else { continue };
+            let rule = format!("mcp__{}__{tool_name}", name.replace(['.', ' '], "_"));
+            match tool.get("permission_policy").and_then(Value::as_str) {
+                Some("always_allow") => {}
+                Some("always_deny") => limits.deny.push(rule),
+                // What is not understood is asked about.
+                _ => limits.ask.push(rule),
+            }
+        }
+        limits
+    }
 }
 
 /// Takes the servers that the program runs itself out of a configuration: the rest, if any is left, and their names.
@@ -77,6 +108,26 @@ pub fn server_source(status: &ServerStatus) -> &'static str {
     if status.config["type"] == "sdk" { "sdk" } else { scope(status) }
 }
 
+/// Its configuration in the form in which programs write it, without values that may be secrets.
+fn config(status: &ServerStatus) -> Value {
+    let mut config = status.config.clone();
+    if config["type"] == "sdk" {
+        config["name"] = status.name.as_str().into();
+    }
+    for list in ["env", "headers"] {
+        let Some(names) = config.as_object_mut().and_then(|fields| fields.remove(list)) else {
+            continue;
+        };
+        let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let hidden: Map<String, Value> =
+            names.map(|name| (name.to_owned(), "[hidden]".into())).collect();
+        if !hidden.is_empty() {
+            config[list] = hidden.into();
+        }
+    }
+    config
+}
+
 /// How a server is, as the answer to `mcp_status` has it.
 pub fn server_status(status: &ServerStatus) -> Value {
     let mut fields = Map::new();
@@ -89,11 +140,7 @@ pub fn server_status(status: &ServerStatus) -> Value {
     if let Some(error) = &status.error {
         put("error", error.as_str().into());
     }
-    let mut config = status.config.clone();
-    if config["type"] == "sdk" {
-        config["name"] = status.name.as_str().into();
-    }
-    put("config", config);
+    put("config", config(status));
     put("scope", scope(status).into());
     put("source", server_source(status).into());
     let tool = |tool: &ostler::mcp_servers::ToolStatus| {
@@ -122,6 +169,47 @@ mod tests {
         let (rest, names) = split_servers(&json!({"a": {"type": "sdk"}}));
         assert_eq!((rest, names), (None, vec!["a".to_owned()]));
         assert_eq!(split_servers(&json!({"mcpServers": 5})).1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_program_limits_its_tools_and_allows_none() {
+        let tool = |name: &str, policy: &str| json!({"name": name, "permission_policy": policy});
+        let tools = json!([
+            tool("a", "always_ask"), tool("d", "always_deny"), tool("x", "always_allow"),
+            tool("u", "sometimes"), {"name": "n"}, {"permission_policy": "always_deny"},
+        ]);
+        let read = |config: Value| PipeServerLimits::read("my.db", Some(&config));
+        let limits = read(json!({"timeout": 5_000, "tools": tools}));
+        assert_eq!(limits.call_limit, Some(Duration::from_secs(5)));
+        assert_eq!(limits.ask, ["mcp__my_db__a", "mcp__my_db__u", "mcp__my_db__n"]);
+        assert_eq!(limits.deny, ["mcp__my_db__d"]);
+        assert_eq!(read(json!({"timeout": 999, "tools": "all"})), PipeServerLimits::default());
+        assert_eq!(PipeServerLimits::read("s", None), PipeServerLimits::default());
+    }
+
+    #[test]
+    fn a_configuration_has_the_form_in_which_it_was_written() {
+        let (args, env) = (vec!["a".to_owned()], vec![("KEY".to_owned(), "secret".to_owned())]);
+        let transport = ServerTransport::Stdio { command: "x".into(), args, env, cwd: None };
+        let status = |transport| {
+            let config = ServerConfig::new("s", transport, ServerScope::Session);
+            server_status(&ServerStatus {
+                name: "s".into(),
+                status: ServerState::Pending,
+                server_info: None,
+                tools: Vec::new(),
+                error: None,
+                scope: config.scope.name(),
+                config: config.public(),
+            })
+        };
+        let told = status(transport);
+        let expected =
+            json!({"type": "stdio", "command": "x", "args": ["a"], "env": {"KEY": "[hidden]"}});
+        assert_eq!((&told["config"], &told["scope"]), (&expected, &json!("dynamic")));
+        let url = "https://example.com".to_owned();
+        let told = status(ServerTransport::Http { url, headers: Vec::new() });
+        assert_eq!(told["config"], json!({"type": "http", "url": "https://example.com"}));
     }
 
     #[tokio::test]

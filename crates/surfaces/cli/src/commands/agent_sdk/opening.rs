@@ -125,8 +125,12 @@ impl Opener<'_> {
         self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
         request.without_effect.iter().for_each(|what| warn(&format!("{what} has no effect")));
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
-        let servers = servers.iter().map(|name| pipe_server(name, &self.callbacks));
-        session.mcp.servers.extend(servers);
+        for name in servers {
+            let limits = PipeServerLimits::read(name, request.sdk_server_configs.get(name));
+            session.mcp.servers.push(pipe_server(name, &limits, &self.callbacks));
+            session.ask.extend(limits.ask);
+            session.deny.extend(limits.deny);
+        }
         session.agents.extend(request.agents);
         session.agents.extend(self.agents()?);
         self.be_agent(session)?;

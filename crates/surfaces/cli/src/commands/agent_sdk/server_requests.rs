@@ -6,7 +6,9 @@ use super::requests::{Answer, send, text};
 use futures_util::future::{BoxFuture, FutureExt};
 use ostler::mcp_servers::{ConfigFault, ServerScope, ServerState, ServerStatus, from_json};
 use ostler::{Input, McpInput, McpOptions, Session};
-use ostler_sdk::agent_sdk::{pipe_server, server_status, split_servers};
+use ostler_sdk::agent_sdk::{
+    Behavior, PipeServerLimits, RuleAct, changed_rules, pipe_server, server_status, split_servers,
+};
 use serde_json::{Map, Value, json};
 
 /// An answer that comes while everything else goes on.
@@ -34,8 +36,15 @@ impl Conversation<'_> {
     fn set_servers(&self, open: &OpenSession, body: &Value) -> Result<Later, String> {
         let wanted = body.get("servers").ok_or("the request has no servers")?;
         let (rest, names) = split_servers(wanted);
-        let mut servers: Vec<_> =
-            names.iter().map(|name| pipe_server(name, &self.opener.callbacks)).collect();
+        let mut servers = Vec::new();
+        let mut rules = open.session.control().rules;
+        for name in &names {
+            let limits = PipeServerLimits::read(name, wanted.get(name));
+            servers.push(pipe_server(name, &limits, &self.opener.callbacks));
+            rules = changed_rules(rules, RuleAct::Add, Behavior::Ask, &limits.ask);
+            rules = changed_rules(rules, RuleAct::Add, Behavior::Deny, &limits.deny);
+        }
+        send(&open.session, Input::SetRules(rules))?;
         let mut errors = Map::new();
         if let Some(rest) = rest {
             let variable = |name: &str| self.opener.environment.text(name);
