@@ -61,7 +61,7 @@ impl Driver {
     }
 
     /// When nothing is left to do, it waits for background jobs: this long for the end of a command, and for agents until
-    /// they end. Each end that the model is told about is a turn.
+    /// they end. Each end that is reported to the model is a turn.
     #[must_use]
     pub fn until_quiet(mut self, patience: Duration) -> Self {
         self.until = Until::Quiet(Patience::new(patience));

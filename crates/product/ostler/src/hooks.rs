@@ -31,7 +31,7 @@ pub struct HookOptions {
     pub project: Option<PathBuf>,
     /// Can modify each hook command before it starts.
     pub prepare: Option<Prepare>,
-    /// Is told when a hook command starts and ends.
+    /// Called when a hook command starts and ends.
     pub watch: Option<HookWatch>,
 }
 
@@ -79,7 +79,7 @@ fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
     named.chain(kept).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// What lies in the project runs only as it was when the settings were read: whoever works there can rewrite it. In a
+/// What lies in the project runs only as it was when the settings were read: anybody who works there can rewrite it. In a
 /// worktree it is the file there that has to be the same.
 fn check_programs(spec: &HookSpec, about: &About, home: &Path) -> Result<(), String> {
     for program in &spec.programs {

@@ -158,7 +158,7 @@ impl InstructionsState {
         let standing = self.loaded(shelf.standing(most));
         let (nested, withdrawn) = others(&said, &standing);
         let known = standing.files.iter().map(|file| file.path.clone());
-        // What stands there already needs no room.
+        // What is there already needs no room.
         let again = self.loaded(shelf.again(nested, known, (usize::MAX, most)));
         let mut left = most.saturating_sub(said.bytes);
         let mut news = Vec::new();
@@ -232,7 +232,7 @@ impl Carried for InstructionsState {
         let view = agent.map(|agent| agent.journal.conversation().0).unwrap_or_default();
         let files = self.all(&view).into_iter();
         let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
-        // The environment changes more often and stands last.
+        // The environment changes more often and comes last.
         let surroundings = self.surroundings();
         let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
         texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()

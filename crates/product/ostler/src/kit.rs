@@ -103,7 +103,7 @@ fn parsed(
     // What an allow rule says about a tool that does not exist here is not needed.
     let tools = &workspace.tools;
     let is_elsewhere = |text: &&String| ToolName::of(tool_of(text), tools) == ToolName::Elsewhere;
-    // One that may arrive later is another matter, if the rule can be read as it stands.
+    // One that may arrive later is another matter, if the rule can be read as it is.
     let may_arrive = |text: &&String| late_tools && Rule::parse(text, workspace).is_ok();
     let ours = |text: &&String| !is_elsewhere(text) || may_arrive(text);
     let allow: Vec<String> = allow.iter().filter(ours).cloned().collect();

@@ -1,4 +1,4 @@
-//! Instructions as they stand in the conversation: a block each, known again by its first line.
+//! Instructions as they are in the conversation: a block each, known again by its first line.
 
 use ostler_core::message::Block;
 use ostler_core::text::enclosed;
@@ -11,7 +11,7 @@ const FORM: &str = include_str!("../../../../prompts/instructions.md").trim_asci
 const GONE: &str = include_str!("../../../../prompts/reminders/instructions-gone.md").trim_ascii();
 /// How the tag says that a file was withdrawn.
 const WITHDRAWN: &str = " status=\"withdrawn\"";
-/// What stands in conversations of earlier versions, whose tag did not say it. A file they withdrew is not withdrawn again.
+/// What conversations of earlier versions contain, whose tag did not say it. What they withdrew is not withdrawn again.
 const GONE_IN_OLD_SESSIONS: [&str; 2] = [
     "This file is gone, or no longer part of the instructions: what it said before does not hold any more.",
     "This file was deleted or is no longer part of the instructions: what it said before no longer applies.",
@@ -40,7 +40,7 @@ fn form(path: &Path, kind: InstructionKind, status: &str, text: &str) -> String 
     form.replace("{status}", status).replace("{text}", text)
 }
 
-/// A name cannot end the attribute that it stands in.
+/// A name cannot end the attribute that contains it.
 fn attribute(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for c in path.chars() {

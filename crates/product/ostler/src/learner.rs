@@ -50,7 +50,7 @@ impl Learner {
         learn(self.memories.clone(), &self.journal, folder, tools).await;
     }
 
-    /// What the memory kept and forgot since this was asked before, whoever wanted it.
+    /// What the memory kept and forgot since the last time this was called.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Event> + use<> {
         self.memories.take_news().into_iter().map(Event::MemoryChanged)
     }

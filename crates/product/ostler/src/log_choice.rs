@@ -110,7 +110,7 @@ pub(crate) fn import(
     Ok(loaded)
 }
 
-/// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
+/// What a session holds now, for looking at: nothing is written, and nobody who has it open waits. None means
 /// the newest of this directory.
 pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
     let mut opened = in_memory(&SessionChoice::New, cwd)?;

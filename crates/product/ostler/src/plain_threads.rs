@@ -45,7 +45,7 @@ impl PlainThreads {
 
     fn work(&self) {
         while let Some(work) = self.next() {
-            // Whoever waits for it learns of a panic by not being told.
+            // A caller that waits for it learns of a panic because no answer comes.
             let _ = catch_unwind(AssertUnwindSafe(work));
         }
     }

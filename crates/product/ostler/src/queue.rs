@@ -1,6 +1,6 @@
 //! What waits for the running turn to end, in order of arrival.
 //!
-//! Prompts that have to wait are items of the inbox, so they survive a crash; what stands here is only the order. A prompt
+//! Prompts that have to wait are items of the inbox, so they survive a crash; this is only their order. A prompt
 //! that can start at once is not recorded twice: its turn records it.
 
 use crate::input::Prompt;

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-/// Bytes that a ring holds unless told otherwise.
+/// Bytes that a ring holds by default.
 pub const RING_BYTES: usize = 256 * 1024;
 
 /// A place in the stream of a session. Numbers start again when a session is opened again, so the opening is named too.
@@ -83,7 +83,7 @@ impl Ring {
         Ring { epoch: epoch.into(), shared: Arc::new(shared) }
     }
 
-    /// Envelopes come in the order of their numbers: whoever numbers them pushes under the same lock.
+    /// Envelopes come in the order of their numbers: they are numbered and pushed under the same lock.
     ///
     /// Events of the provider are for the driver of a turn only; they are passed over.
     pub fn push(&self, envelope: Arc<Envelope>) {

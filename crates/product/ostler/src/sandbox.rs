@@ -20,7 +20,7 @@ pub struct Sandboxed<'a> {
 }
 
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
-/// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. `warn` is told what the
+/// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. `warn` gets what the
 /// sandbox cannot enforce on this machine. Gives the exit code.
 /// Files that deny rules of the policy cover are hidden from it or cannot be changed, as for an agent.
 ///

@@ -296,8 +296,8 @@ impl Session {
         self.shared.events.state()
     }
 
-    /// Reads the events after a cursor without having a say in how fast they come. Whoever falls behind is told so, and
-    /// asks for the state again.
+    /// Reads the events after a cursor without having a say in how fast they come. An observer that falls behind gets
+    /// `Lagged`, and asks for the state again.
     #[must_use]
     pub fn observe(&self, from: &Cursor) -> Observer {
         self.shared.events.observe(from)
@@ -344,7 +344,7 @@ impl Session {
         &self.shared.parts.confinement
     }
 
-    /// The plan as it stands.
+    /// The plan as it is now.
     pub fn plan(&self) -> Arc<Plan> {
         self.shared.agent.journal.plan()
     }
@@ -378,8 +378,8 @@ impl Session {
     }
 
     /// Keeps what the session leaves to later ones, ends every process that its commands left and waits until it is
-    /// gone. Hooks are told first, for a reason such as `other` or `prompt_input_exit`. Gives the events of the end, for
-    /// a surface that does not drive.
+    /// gone. Hooks get the event first, with a reason such as `other` or `prompt_input_exit`. Gives the events of the end,
+    /// for a surface that does not drive.
     pub async fn close(&self, reason: &str) -> Vec<Arc<Envelope>> {
         let shared = &self.shared;
         if !shared.queue.close() {

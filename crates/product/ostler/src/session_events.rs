@@ -189,8 +189,8 @@ impl SessionEvents {
         next
     }
 
-    /// Returns when the driver has read most of what there is, or nobody drives. Agents below wait for it: whoever reads
-    /// slowly slows them down as well.
+    /// Returns when the driver has read most of what there is, or nobody drives. Agents below wait for it, so a
+    /// slow driver slows them down as well.
     pub(crate) async fn room(&self) {
         loop {
             let read = self.read.notified();

@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// The end of a job that a person stopped starts no turn: that person knows of it. Where nobody attends the session,
-    /// no prompt would follow that the model could be told with.
+    /// no prompt would follow that could bring the report to the model.
     fn may_start(&self, report: &InboundId) -> bool {
         let is_attended = self.shared().desk.is_attended();
         !is_attended || self.job_table().is_none_or(|jobs| !jobs.is_expected(report))

@@ -1,4 +1,4 @@
-//! What a session was about, for whoever comes back to it.
+//! What a session was about, for people who come back to it.
 
 use crate::session::Session;
 use ostler_core::message::Message;

@@ -43,7 +43,7 @@ pub(crate) struct SessionParts {
     pub(crate) undo_news: Option<Arc<UndoNews>>,
     /// The search for the memories of the prompt that is being prepared.
     pub(crate) recalling: Mutex<Option<Recalling>>,
-    /// The reader was told that memories are found by words only.
+    /// The notice that memories are found by words only is out.
     pub(crate) by_words: Arc<AtomicBool>,
     pub(crate) confinement: Arc<Confinement>,
     pub(crate) registry: Option<Arc<Registry>>,

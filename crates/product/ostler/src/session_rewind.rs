@@ -78,7 +78,7 @@ impl Session {
         })
     }
 
-    /// The model is told with the next prompt, as of an undo in another terminal.
+    /// The model learns of it with the next prompt, as of an undo in another terminal.
     fn undo_now(&self, undo: Undo) -> Result<Undone, Error> {
         let Undo { what, dry_run, keep, shown } = undo;
         let choice = self.undo_choice(dry_run, keep)?;

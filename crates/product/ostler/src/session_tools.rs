@@ -37,7 +37,7 @@ impl Session {
     }
 
     /// Removes tools that were added, and gives the names that name none of them. Calls of the answer that is being
-    /// worked on still find them; before its next request the model is told that they are gone.
+    /// worked on still find them; before its next request the model learns that they are gone.
     pub fn remove_tools(&self, names: &[String]) -> Vec<String> {
         self.shared().agent.remove_tools(names)
     }

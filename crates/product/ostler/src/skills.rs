@@ -83,7 +83,7 @@ fn readable(choice: &SkillFolders, home: Option<&Path>, skills: &Skills) -> Vec<
     folders
 }
 
-/// Puts the list before a prompt where it is not what was told last. Nothing is ever edited in.
+/// Puts the list before a prompt if it has changed since it was last sent. Earlier messages are never edited.
 pub(crate) fn with_skills(prompt: Message, view: &View, told: Option<String>) -> Message {
     let before =
         view.items().iter().rev().flat_map(|item| item.message().blocks()).find_map(|block| {

@@ -179,7 +179,7 @@ pub fn label(description: Option<&str>, command: &str) -> String {
     }
 }
 
-/// What the owner of a job is told when it has ended. `output` is its newest output.
+/// What the owner of a job reads when it has ended. `output` is its newest output.
 pub fn notice(job: &JobRecord, end: &JobEnd, output: &str) -> Message {
     let file = job.output.as_ref().map(|path| path.display().to_string());
     let summary = summary(job, end);

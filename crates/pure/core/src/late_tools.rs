@@ -32,7 +32,7 @@ const REMOVED: &str = "<tools-removed>";
 const DEFERRED: &str = "<tools-deferred>";
 /// Characters of all names of tools that are not described.
 const MOST_OF_NAMES: usize = 4_800;
-/// What a name in the list of removed tools stands behind.
+/// The prefix of a name in the list of removed tools.
 const BULLET: &str = "- ";
 
 /// Why a tool was not added.
@@ -59,7 +59,7 @@ pub struct ToolRefused {
     pub why: ToolRefusal,
 }
 
-/// What the model is told about the fixed tool.
+/// The description of the fixed tool.
 pub fn use_tool_spec() -> ToolSpec {
     ToolSpec {
         name: USE_TOOL.to_owned(),
@@ -133,7 +133,7 @@ pub fn as_said<'a>(
     }
 }
 
-/// What a session offers, as far as its model has to be told.
+/// What a session offers, as far as its model has to know.
 pub struct ToolOffer<'a> {
     /// The list that is sent.
     pub listed: &'a [ToolSpec],
@@ -147,7 +147,7 @@ pub struct ToolOffer<'a> {
     pub is_callable: &'a dyn Fn(&str) -> bool,
 }
 
-/// What came and went since the model was last told, and the message that says so.
+/// What came and went since the last announcement, and the message that announces it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolNews {
     pub added: Vec<String>,
@@ -255,7 +255,7 @@ pub fn described_in(view: &View) -> BTreeSet<String> {
     names
 }
 
-/// What the model is told about a tool, as one line.
+/// The description of a tool for the model, on one line.
 pub fn description_line(spec: &ToolSpec) -> String {
     line_of(spec)
 }

@@ -161,7 +161,7 @@ fn only_the_harness_announces() {
 }
 
 proptest! {
-    /// Whatever comes and goes, the model is told each change once, and knows in the end what there is.
+    /// Whatever comes and goes, the model reads about each change once, and knows in the end what there is.
     #[test]
     fn every_change_is_told_once(changes in prop::collection::vec((0..5usize, 0..3usize), 1..30)) {
         let mut view = View::from_messages([Message::user("go")]);

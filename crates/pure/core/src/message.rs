@@ -74,7 +74,7 @@ pub enum ResultPart {
     Image(Image),
 }
 
-/// An image in base64. In a log the data stands in a blob, in memory it is always present.
+/// An image in base64. A log keeps the data in a blob; in memory it is always present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     pub media: String,

@@ -1,4 +1,4 @@
-//! What the model is told about an undo outside of its conversation, and how the log knows that it was told: by the notice
+//! What the model reads about an undo outside of its conversation, and how the log knows that: by the notice
 //! itself, so that neither can be lost without the other.
 
 use crate::message::Block;

@@ -139,7 +139,7 @@ impl View {
         self.items.iter().map(|item| item.weight()).sum()
     }
 
-    /// Adds a message that stands in another view, with its rendering if it can stay as it is.
+    /// Adds a message of another view, with its rendering if it can stay as it is.
     pub fn push_item(&mut self, item: &Arc<ViewItem>) {
         let results: Vec<&CallId> = item.message.blocks().iter().filter_map(result_id).collect();
         let fits = match item.message.is_assistant() {
@@ -254,7 +254,7 @@ fn is_sendable_by_user(block: &Block) -> bool {
     !block.is_empty() && !block.is_thinking() && !matches!(block, Block::ToolUse { .. })
 }
 
-/// The blocks of an answer that may be replayed: no empty text, each call once, and thinking never stands last.
+/// The blocks of an answer that may be replayed: no empty text, each call once, and thinking is never last.
 fn sendable_answer(mut content: Vec<Block>) -> Vec<Block> {
     let mut calls = Vec::new();
     content.retain(|block| match block {

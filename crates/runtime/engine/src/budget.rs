@@ -198,7 +198,7 @@ pub(crate) async fn trouble(agent: &Agent) -> Vec<String> {
     tokio::time::timeout(LOOK, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// How the budgets stand after requests of a turn. What cannot be read in time is left out.
+/// What is left of the budgets after requests of a turn. What cannot be read in time is left out.
 pub(crate) async fn remaining(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
     let own = agent.budget.sums().into_iter().map(|sum| ("run".to_owned(), sum));
     let mut sums: Vec<(String, Sum)> = own.collect();

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 /// What a person made of a call.
 pub(crate) struct ChangedInput {
     input: Value,
-    /// What it touched when they said so; none if an earlier process was told: then the yes is gone with it.
+    /// What it touched when they said so; none if they said so to an earlier process: then the yes is gone with it.
     access: Option<Access>,
 }
 
@@ -49,7 +49,7 @@ impl Scheduler {
         }
     }
 
-    /// On record before it is scheduled: whoever resumes after a crash goes on with the changed input.
+    /// On record before it is scheduled: a process that resumes after a crash continues with the changed input.
     fn record_change(
         &self,
         index: usize,
@@ -107,7 +107,7 @@ impl Call {
         }
     }
 
-    /// The model is told first what really ran. The result of a call that asks the person says it by itself.
+    /// The result begins with what really ran. That of a call that asks the person says it by itself.
     pub(crate) fn tell_change(&self, verdict: &mut Verdict) {
         if let Some(changed) = &self.changed
             && self.access.person.is_none()

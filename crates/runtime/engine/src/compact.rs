@@ -20,7 +20,7 @@ const LEAST: u64 = 150;
 const CARRY: u64 = 2_500;
 const ATTACHED: u64 = 15_000;
 
-/// Bytes below which a summary cannot be smaller than what it stands for.
+/// Bytes below which a summary cannot be smaller than what it replaces.
 const SMALLEST: u64 = 700;
 
 /// How much of the window each part may take.
@@ -193,7 +193,7 @@ impl Turn {
         Ok(Ok(both(words, more)))
     }
 
-    /// It is done and on disk; hooks are told, and cannot change it.
+    /// It is done and on disk; hooks get the event and cannot change it.
     async fn tell_after(&mut self, trigger: Trigger, summary: &str) {
         let (agent, name) = (self.agent.clone(), hook_name(trigger));
         if !agent.hooks.listens(EventName::PostCompact, Some(name)) {

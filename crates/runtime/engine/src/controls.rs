@@ -94,7 +94,7 @@ impl Agent {
         self.controls.0.write().unwrap_or_else(PoisonError::into_inner).thinking = thinking;
     }
 
-    /// What is recorded of them; whoever adds them makes them usable.
+    /// What is recorded of them; the caller makes them usable.
     pub fn set_directories(&self, directories: Vec<PathBuf>) {
         self.controls.0.write().unwrap_or_else(PoisonError::into_inner).directories = directories;
     }

@@ -1,4 +1,4 @@
-//! Calls and their hooks: what a hook answered before a call, and what hooks are told after it.
+//! Calls and their hooks: what a hook answered before a call, and what hooks get after it.
 
 use crate::agent::Agent;
 use crate::call::Verdict;
@@ -16,7 +16,7 @@ use ostler_core::tool::ToolOutput;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Characters of an input that is told in a sentence.
+/// Characters of an input that is quoted in a sentence.
 const MOST: usize = 2000;
 
 /// What the hooks of a call have answered so far.
@@ -41,7 +41,7 @@ pub(crate) enum TaskEnd {
     Ran(Box<Verdict>),
     /// A person answered the question about the call with another input.
     InputChanged(Value, QuestionId),
-    /// Hooks were told after the call.
+    /// Hooks got the event after the call.
     HooksTold(Box<HookOutcome>),
 }
 
@@ -232,7 +232,7 @@ impl Call {
     }
 }
 
-/// What hooks are told after a call, if any listens.
+/// The event that hooks get after a call, if any listens.
 fn event_after(
     agent: &Agent,
     (id, name, input): (&CallId, &str, &Value),

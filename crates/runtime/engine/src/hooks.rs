@@ -119,7 +119,7 @@ impl HookDesk {
 }
 
 impl Agent {
-    /// The session ends: hooks are told, if its beginning was.
+    /// The session ends: hooks get the event if they got that of its beginning.
     pub async fn end_session(&self, reason: &str) -> Vec<Notice> {
         let listens = self.hooks.subagent.is_none()
             && self.hooks.listens(EventName::SessionEnd, Some(reason));
@@ -273,7 +273,7 @@ impl Turn {
         })
     }
 
-    /// A turn that failed has no stop hooks; those who want to know of it are told.
+    /// A turn that failed has no stop hooks, but an event of its own.
     pub(crate) async fn stop_failed(&self, terminal: Terminal) {
         let failed = matches!(
             terminal,

@@ -26,7 +26,7 @@ impl Journal {
 }
 
 impl Inbox {
-    /// Records the item and wakes whoever waits for one.
+    /// Records the item and wakes those who wait for one.
     ///
     /// # Errors
     /// If the log refuses it: then it has not arrived.

@@ -265,7 +265,7 @@ impl Journal {
         (mirror.session.title.clone(), mirror.session.carry.files.clone())
     }
 
-    /// The newest undo outside of the session that the model was told about.
+    /// The newest undo outside of the session that the model knows of.
     pub fn undo_told(&self) -> u64 {
         self.mirror().session.carry.undo_told
     }

@@ -13,9 +13,9 @@ pub struct Meter {
     pub ids: Arc<dyn IdSource>,
     /// Whose requests these are.
     pub agent: String,
-    /// Where it stands among the agents of the session.
+    /// Its place among the agents of the session.
     pub path: AgentPath,
-    /// What for, if somebody said; else the prompt's first line stands for it.
+    /// What for, if somebody said; otherwise the first line of the prompt.
     pub task: Option<String>,
     /// Of an ordinary request: `Answer`, or `Subagent` for an agent that another one started.
     pub purpose: Purpose,
@@ -74,7 +74,7 @@ impl Meter {
             Last::Earlier(before) if !made_room => before.watch(&sent),
             Last::Earlier(_) | Last::None => None,
         };
-        // A session is resumed from its newest boundary, so the front stands behind each.
+        // A session is resumed from its newest boundary, so the front follows each.
         let known =
             matches!(&*last, Last::Sent(before) if !made_room && before.has_front_of(&sent));
         let front = (!known).then(|| sent.front());

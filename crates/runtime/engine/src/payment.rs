@@ -207,7 +207,7 @@ impl Payment {
         }
     }
 
-    /// The log first: it is the durable record. The ledger is told in passing, whatever the log says, because the
+    /// The log first: it is the durable record. The ledger gets it without waiting, whatever the log says, because the
     /// reservation must not stay.
     fn write(
         &self,
@@ -232,7 +232,7 @@ impl Payment {
 
 impl Drop for Payment {
     fn drop(&mut self) {
-        // Nobody is left to be told about a failing log; the next turn finds it out.
+        // Nobody is left to report a failing log to; the next turn finds out.
         let _ = self.close(false);
     }
 }

@@ -179,7 +179,7 @@ impl Turn {
                     self.notice(Notice::UsageEstimated { model, prompt_tokens, output_tokens })
                         .await;
                 }
-                // That room was made has been told.
+                // The notice about the room that was made is out.
                 if let Some(broken) = broken.filter(|one| one.change != Change::MadeRoom) {
                     self.notice(Notice::CacheBroken(broken)).await;
                 }

@@ -32,12 +32,12 @@ pub(crate) struct Scheduler {
     pub(crate) calls: Vec<Call>,
     pub(crate) running: JoinSet<(usize, TaskEnd)>,
     signals: Arc<Signals>,
-    /// Done, and not yet told.
+    /// Done, and not yet reported.
     ready: VecDeque<usize>,
     /// Goes when the newest question is answered.
     last_question: Option<oneshot::Receiver<()>>,
     sealed: bool,
-    /// What hooks want the person to know, not yet told.
+    /// What hooks want the person to know, not yet reported.
     pub(crate) notices: VecDeque<Notice>,
     /// Why a hook ended the turn: nothing more is started.
     pub(crate) ended_by: Option<String>,
@@ -83,7 +83,7 @@ pub(crate) enum CallState {
         /// No other command that changes something may run at the same time.
         alone: bool,
     },
-    /// It ran, and hooks are being told.
+    /// It ran, and hooks are getting the event.
     TellingHooks(Box<Verdict>),
     Done(Box<Verdict>),
 }
@@ -249,7 +249,7 @@ impl Scheduler {
         }
     }
 
-    /// What has happened and was not told yet. What a call said comes before the news that it is done.
+    /// What has happened and was not reported yet. The output of a call comes before its end.
     pub(crate) fn untold(&mut self) -> Option<Happened> {
         let signal = self.signals.take().map(Happened::Signal);
         let notice = || self.notices.pop_front().map(Happened::Notice);

@@ -124,7 +124,7 @@ impl Turn {
         self.out.emit(event).await;
     }
 
-    /// What is shown is in the log, so that whoever resumes after a crash knows it. A result that comes before its answer
+    /// What is shown is in the log, so that it is known after a crash. A result that comes before its answer
     /// is there has to wait.
     async fn tell_finished(&mut self, index: usize) -> Result<(), ()> {
         if !self.recording {

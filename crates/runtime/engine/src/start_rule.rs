@@ -13,7 +13,7 @@ pub(crate) enum Stage {
 /// What the rule of starting knows of a call.
 pub(crate) struct Slot<'a> {
     pub(crate) access: &'a Access,
-    /// It does not run while its answer may be discarded: somebody must say yes, or hooks are told about it.
+    /// It does not run while its answer may be discarded: somebody must say yes, or hooks get to know of it.
     pub(crate) asks: bool,
     /// Hooks have not said yet what it will be.
     pub(crate) hooks_pending: bool,

@@ -101,7 +101,7 @@ fn check_laws(calls: &[(Kind, Stage)], sealed: bool, room: usize, started: &[usi
     );
 }
 
-/// All combinations of kinds and stages, told as a number in base 18.
+/// All combinations of kinds and stages, as a number in base 18.
 fn combination(mut n: usize, calls: &mut [(Kind, Stage)]) {
     for call in calls {
         *call = (KINDS[n % 6], STAGES[n / 6 % 3]);

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A log on a disk that answers when it is told to.
+/// A log on a disk that answers on request.
 struct SlowLog {
     id: SessionId,
     moments: UnboundedSender<String>,

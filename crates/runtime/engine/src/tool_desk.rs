@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Bytes of all declarations that were added.
 const MOST_BYTES: usize = 512_000;
-/// The same for those of which the model is told only the name.
+/// The same for those of which the model knows only the name.
 const MOST_DEFERRED_BYTES: usize = 32 << 20;
 
 pub struct ToolDesk(RwLock<DeskState>);
@@ -124,12 +124,12 @@ impl Agent {
         self.add(tools, false)
     }
 
-    /// The same for tools that the model is told about when it looks for them. They can be called by their names.
+    /// The same for tools that the model finds by searching. They can be called by their names.
     pub fn add_deferred_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolRefused> {
         self.add(tools, true)
     }
 
-    /// The model has looked for these: what it was told about them is kept like that about others.
+    /// The model has found these: their descriptions are kept like those of others.
     pub fn found_tools(&self, names: &[String]) {
         let mut state = self.tools.state();
         let mut toolbox = (*state.toolbox).clone();

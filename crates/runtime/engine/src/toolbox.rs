@@ -26,9 +26,9 @@ pub struct Toolbox {
 #[derive(Clone)]
 pub(crate) struct AddedTool {
     pub(crate) tool: Arc<dyn Tool>,
-    /// What the model is told about it.
+    /// Its description for the model.
     pub(crate) spec: ToolSpec,
-    /// The model is told only its name until it looks for it.
+    /// The model knows only its name until it searches for it.
     pub(crate) deferred: bool,
 }
 
@@ -71,7 +71,7 @@ impl Toolbox {
         }
     }
 
-    /// What the model has to be told about tools that came and went.
+    /// What the model has to know about tools that came and went.
     pub(crate) fn news(&self, view: &View) -> Option<ToolNews> {
         if !self.late {
             return None;
@@ -86,7 +86,7 @@ impl Toolbox {
         offer.news(view)
     }
 
-    /// Added tools that the model is told everything about.
+    /// Added tools that are described to the model in full.
     fn described(&self) -> impl Iterator<Item = &ToolSpec> {
         self.added.values().filter(|added| !added.deferred).map(|added| &added.spec)
     }

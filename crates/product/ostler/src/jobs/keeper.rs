@@ -86,7 +86,7 @@ async fn run(folder: PathBuf, channel: &KeeperChannel, order: &[u8]) -> Result<(
     let end = JobEnd { at: Some(SystemClock.now()), ..end };
     // Nothing runs any more when the lock is free. If something cannot be ended, our supervisor tries on without us.
     let _ = executor.shutdown().await;
-    // If this cannot be written, whoever finds the job looks again.
+    // If this cannot be written, the next process that finds the job looks again.
     if folder.finish_durably(&end).is_ok() && is_inspected {
         folder.forget_inspection();
     }

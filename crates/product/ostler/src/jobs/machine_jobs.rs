@@ -144,7 +144,7 @@ fn stop_keeper(keeper: &OtherProcess, command: ProcessMark) -> bool {
 /// Ends a job and waits until it is gone. False: it had ended.
 ///
 /// # Errors
-/// If it does not end, or its process cannot be told from another one.
+/// If it does not end, or its process cannot be distinguished from another one.
 pub fn stop_machine_job(job: &MachineJob) -> Result<bool, Error> {
     if !job.found.runs() && keeper(&job.found).is_none() {
         return Ok(false);

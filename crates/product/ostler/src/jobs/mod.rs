@@ -32,7 +32,7 @@ pub struct JobOptions {
     pub limit: Duration,
     /// How many run at the same time.
     pub most: usize,
-    /// The end of a job starts a turn if none runs. Otherwise the model is told with the next prompt.
+    /// The end of a job starts a turn if none runs. Otherwise the next prompt brings the report.
     pub start_turns: bool,
     /// Commands that are started in the background outlive the process, under a supervisor of their own each.
     pub keep: bool,

@@ -1,5 +1,5 @@
 //! The look at what a kept job left in the project. Its keeper makes it; if the keeper was killed, or could not come to an
-//! end, whoever finds the job next does. What is to be looked at is in the directory of the job until then.
+//! end, the next process that finds the job does. What is to be looked at is in the directory of the job until then.
 
 use super::table::JobTable;
 use ostler_core::job::JobEnd;
@@ -39,7 +39,7 @@ pub(super) fn look(folder: &Path, at: Option<Timestamp>) -> LookedAtJob {
         Ok(inspected) => (end, inspected.lines, inspected.unfinished),
         Err(why) => (end.not_inspected(&why), Vec::new(), None),
     };
-    // Another try that fails again is not told again.
+    // Another try that fails again is not reported again.
     if seen.is_none() || unfinished.is_none() {
         end.notes.extend(found.iter().cloned());
     }

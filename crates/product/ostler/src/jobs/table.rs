@@ -164,7 +164,7 @@ impl JobTable {
         &self.cwd
     }
 
-    /// Lists a job that a keeper runs, if `write_down` does not fail. It is told whether there is room for another one.
+    /// Lists a job that a keeper runs, if `write_down` does not fail. It learns whether there is room for another.
     pub(super) fn add_kept(
         &self,
         record: JobRecord,
@@ -316,7 +316,7 @@ impl Jobs for JobTable {
         let id = JobId::new(format!("b{}", name.get(..NAME).unwrap_or(&name)));
         let folders = self.folders().ok_or("no directory for its output could be made in /tmp")?;
         let output = folders.reserve(&id).map_err(|error| error.to_string())?;
-        // A session that leaves nothing behind cannot be told of it later.
+        // A session that leaves nothing behind cannot learn of it later.
         let kept = self.options.keep && matches!(self.place, TablePlace::Home(_));
         Ok(JobPlace { id, output, at: SystemClock.now(), limit: self.options.limit, kept })
     }
@@ -364,7 +364,7 @@ impl Jobs for JobTable {
             }
             let is_stopped = end.status == JobStatus::Stopped && !job.stopped_by_model;
             let by = if from_outside || is_stopped { EndedBy::Person } else { EndedBy::Itself };
-            // Before the log says so: whoever finds no notice there finds the end here.
+            // Before the log has it: a process that finds no notice there finds the end here.
             if let Some(folder) = &folder {
                 let _ = folder.finish(&end);
             }

@@ -70,7 +70,7 @@ impl SessionCounterpart {
     }
 }
 
-/// Puts the form to whoever attends the session.
+/// Asks the people who attend the session to fill in the form.
 async fn answer(session: &Session, desk: &dyn Approver, call: &RunningCall, form: &Form) -> Reply {
     let request = PersonRequest::Choices { questions: form.questions() };
     let decision = Decision::of(Verdict::Ask, By::BuiltIn, "the MCP server asks you");

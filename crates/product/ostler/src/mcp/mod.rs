@@ -39,7 +39,7 @@ pub struct McpOptions {
     pub of_program: bool,
     /// How long the first prompt waits for servers whose tools are not known yet.
     pub first_wait: Duration,
-    /// The share of the context window that descriptions of tools may take, in percent. Beyond it the model is told only
+    /// The share of the context window that descriptions of tools may take, in percent. Beyond it the model gets only
     /// their names, and looks for the rest.
     pub share: u64,
     /// Which of their tools are on offer.

@@ -67,12 +67,12 @@ pub(super) struct Entry {
     pub(super) asked: watch::Sender<usize>,
     /// Its tools in the session, with what was said about them.
     tools: BTreeMap<String, ToolWords>,
-    /// What the person was told last.
+    /// What was last reported to the person.
     pub(super) told: Option<String>,
     pub(super) watching: Option<AbortOnDropHandle<()>>,
 }
 
-/// What the model is told about a tool.
+/// The description of a tool for the model.
 type ToolWords = (String, serde_json::Value);
 
 impl SessionServers {

@@ -1,4 +1,4 @@
-//! Finds tools that the model was told only the names of.
+//! Finds tools of which the model knows only the names.
 
 use crate::session::{Session, SessionShared};
 use ostler_core::late_tools::description_line;

@@ -159,8 +159,8 @@ pub(super) fn resume_hint(name: &str) -> String {
     format!("[To go on with this agent, call Agent with resume \"{name}\".]")
 }
 
-/// How an agent in the background ended that an earlier process ran, if nobody was told. Its record says it if it came to
-/// its end; otherwise it died with that process, and the log says so from now on.
+/// How an agent in the background ended that an earlier process ran, if that was not reported. Its record has
+/// it if it came to its end; otherwise it died with that process, which is recorded now.
 pub(crate) fn end_of_lost_agent(journal: &Journal, job: &JobRecord) -> JobEnd {
     let Some(agent) = journal.agents().into_iter().find(|agent| agent.call == job.call) else {
         return JobEnd::died();

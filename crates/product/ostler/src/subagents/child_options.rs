@@ -56,7 +56,7 @@ pub(super) fn of(
         memory: false,
         slow_call: None,
         event_log: false,
-        // It ends with its call, and nobody would be told.
+        // It ends with its call, and nobody would get its report.
         jobs: JobOptions { keep: false, ..own.jobs },
         ..SessionOptions::clone(own)
     }

@@ -53,7 +53,7 @@ const ENDING: Duration = Duration::from_secs(15);
 
 /// The agents that one session starts.
 pub(crate) struct Subagents {
-    /// Where this session stands itself.
+    /// This session's own place.
     path: AgentPath,
     /// The session that a person began, if it is not this one.
     root: Option<SessionId>,

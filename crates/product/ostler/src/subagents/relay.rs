@@ -21,7 +21,7 @@ impl Relay {
         Relay { to, name, call, deltas, is_closed: false }
     }
 
-    /// Waits while whoever drives the session above does not read.
+    /// Waits while the driver of the session above does not read.
     pub(super) async fn pass(&mut self, envelope: &Envelope) {
         let wanted = match &envelope.event {
             Event::Raw(_) => false,

@@ -20,7 +20,7 @@ pub(crate) struct BoardSeat {
     worker: String,
 }
 
-/// What the model is told; an error is what it should know, too.
+/// What the model reads; an error is something it should know, too.
 type Told = Result<String, String>;
 
 impl BoardSeat {

@@ -50,12 +50,12 @@ pub(super) struct MemberState {
     pub(super) stop_by: Option<Instant>,
     /// Why it was shut down.
     pub(super) stopped: Option<String>,
-    /// What everybody was told last.
+    /// What was announced last.
     told: TeammateStatus,
 }
 
 impl TeamState {
-    /// `told` is what the log says of them.
+    /// `told` is what the log has about them.
     pub(super) fn new(names: &[String], told: Vec<TeammateStatus>) -> Self {
         let told_of = |name: &String| told.iter().find(|status| status.name == *name).cloned();
         let member = |name: &String| {

@@ -142,7 +142,7 @@ impl Team {
         Ok(format!("The plan of {name} is approved"))
     }
 
-    /// The same for whoever can wait for the disk.
+    /// The same for callers that can wait for the disk.
     pub(super) fn approve_now(&self, name: &str, sha256: &str) -> Result<String, String> {
         let (request, answer) = self.approval_of(name, sha256)?;
         let settled = self.desk.with_board(|board| board.settle(&request, &answer));

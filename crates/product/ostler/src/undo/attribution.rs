@@ -112,7 +112,7 @@ impl Attribution {
                 of_path.iter().copied().filter(|edit| is_during(edit, stretch)).collect()
             };
             let is_noted = stretches.iter().any(|stretch| !during(stretch).is_empty());
-            // What a file tool replaced may be lost: then nothing can be told apart.
+            // What a file tool replaced may be lost: then nothing can be distinguished.
             let pieces = stretches.iter().map(|stretch| pieces(stretch, &during(stretch), blobs));
             let pieces = pieces.collect::<Result<Vec<_>, _>>().unwrap_or_default().concat();
             if pieces.is_empty() || (known.contains(&path) && !is_noted) {

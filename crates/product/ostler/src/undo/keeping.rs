@@ -23,7 +23,7 @@ pub(super) fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result
     Ok(Snapshots::open(Config { dir, roots, hidden, now: now_ns })?)
 }
 
-/// The snapshots of a workspace for whoever looks at them later, with all roots that sessions worked in and without the
+/// The snapshots of a workspace for looking at them later, with all roots that sessions worked in and without the
 /// files that the last one was kept from.
 pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots, Error> {
     let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
@@ -130,7 +130,7 @@ fn denying(
     })
 }
 
-/// Patterns that are asked about every path: what can be told by a look at the name is.
+/// Patterns that are asked about every path: what the name alone decides is decided by it.
 struct DeniedNames {
     places: Vec<PathBuf>,
     patterns: Vec<FilePattern>,

@@ -122,7 +122,7 @@ impl Undone {
         self.changed().next().is_some()
     }
 
-    /// It takes back what a command did: a person's changes meanwhile cannot be told from that.
+    /// It takes back what a command did: a person's changes meanwhile cannot be distinguished from that.
     pub fn is_of_commands(&self) -> bool {
         self.calls.iter().any(ChangingCall::is_command)
     }

@@ -1,4 +1,4 @@
-//! A session is told about undos that happened outside it: in another terminal, or while it was closed.
+//! A session learns of undos that happened outside it: in another terminal, or while it was closed.
 
 use super::note::Note;
 use ostler_core::ports::Reminder;
@@ -32,7 +32,7 @@ impl UndoNews {
         Some(Arc::new(UndoNews { snapshots, journal, waiting: Mutex::default() }))
     }
 
-    /// What the model was not told yet. That it was told is known by the log once the notice stands there.
+    /// What the model does not know yet. A notice in the log shows that it knows.
     pub(crate) fn texts(&self) -> Vec<String> {
         let told = self.journal.undo_told();
         let session = self.journal.log().id();
@@ -48,7 +48,7 @@ impl UndoNews {
         let mut news: Vec<&Note> = Vec::new();
         for note in notes.iter() {
             match news.last() {
-                // Undone and redone before anybody was told: nothing has happened.
+                // Undone and redone before the model knew: nothing has happened.
                 Some(last) if note.redo && !last.redo => drop(news.pop()),
                 _ => news.push(note),
             }

@@ -19,7 +19,7 @@ pub(super) struct Note {
     pub redo: bool,
     /// The conversation was taken back, too, to before the prompt of this turn.
     pub rewound: Option<u32>,
-    /// How the model is told about it.
+    /// What the model reads about it.
     pub names: Vec<String>,
     pub files: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Note {
     }
 }
 
-/// Undoes that stand, of the notes of one session, oldest first.
+/// Undoes in effect, from the notes of one session, oldest first.
 pub(super) fn standing<'a>(notes: impl Iterator<Item = &'a Note>) -> Vec<&'a Note> {
     let mut standing: Vec<&Note> = Vec::new();
     for note in notes {

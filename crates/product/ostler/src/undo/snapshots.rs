@@ -1,4 +1,4 @@
-//! The snapshots of a directory, for whoever wants to look at them.
+//! The snapshots of a directory, for people who want to look at them.
 
 use super::open_snapshots;
 use crate::error::Error;

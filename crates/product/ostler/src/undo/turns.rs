@@ -1,4 +1,4 @@
-//! The turns of a session, for whoever wants to go back to one.
+//! The turns of a session, for a rewind to one of them.
 
 use super::calls::{ChangingCall, Did};
 use super::{Desk, UndoChoice};

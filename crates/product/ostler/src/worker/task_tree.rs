@@ -170,7 +170,7 @@ impl TaskTree {
         Ok(shop.trees.push(&self.tree, remote).await?)
     }
 
-    /// Without anything new it goes, else it stays for whoever merges it.
+    /// Without anything new it is removed; otherwise it stays until it is merged.
     pub(super) async fn leave(self, shop: &Workshop) -> Result<Vec<TreeWarning>, Error> {
         Ok(shop.trees.leave(self.tree, Some(&shop.runner())).await?)
     }

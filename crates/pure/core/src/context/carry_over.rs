@@ -32,7 +32,7 @@ pub struct CarryOver {
     pub files: Vec<String>,
     pub failed: Vec<String>,
     pub open: Vec<String>,
-    /// The newest undo outside of the conversation that the model was told about.
+    /// The newest undo outside of the conversation that the model knows of.
     #[serde(skip_serializing_if = "is_zero")]
     pub undo_told: u64,
     /// Calls whose input a person changed, with the files that they really changed.
@@ -45,7 +45,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A call as it was made: how it is told, all of it, and the files that it changes.
+/// A call as it was made: its line for the summary, its whole input, and the files that it changes.
 struct CarriedCall<'a> {
     name: &'a str,
     subject: String,
@@ -220,7 +220,7 @@ impl CarryOver {
         out.join("\n")
     }
 
-    /// Takes a summary apart: what stands under the headings that were asked for goes to the lists.
+    /// Takes a summary apart: what is under the requested headings goes to the lists.
     pub fn stated(summary: &str) -> Stated {
         let mut stated = Stated::default();
         let mut section = "";

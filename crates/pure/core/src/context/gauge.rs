@@ -15,7 +15,7 @@ pub struct Gauge {
     anchor: Option<Anchor>,
 }
 
-/// A size that the provider told: so many bytes were so many tokens.
+/// A size that the provider reported: so many bytes were so many tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Anchor {
     weight: u64,
@@ -54,12 +54,12 @@ impl Gauge {
         }
     }
 
-    /// What stands in every request, whatever the conversation.
+    /// What every request contains, whatever the conversation.
     pub fn overhead(&self) -> u64 {
         self.estimate(self.fixed)
     }
 
-    /// What stands in every request and so many bytes besides, at a rate that a tokenizer can have, whatever was reported.
+    /// What every request contains and so many bytes besides, at a rate that a tokenizer can have, whatever was reported.
     pub fn plausible(&self, view: u64) -> u64 {
         self.estimate(self.fixed + view)
     }

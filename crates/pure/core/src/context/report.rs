@@ -16,7 +16,7 @@ pub struct Share {
     pub tokens: u64,
 }
 
-/// Shares in a fixed order: what stands in every request first, then what the conversation holds.
+/// Shares in a fixed order: first what every request contains, then the conversation.
 pub fn report(
     system: &[String],
     tools: &[ToolSpec],
@@ -38,7 +38,7 @@ pub fn report(
             shares.add(owner, name.as_deref(), weight::of_block(block));
         }
     }
-    // What stands around the parts, so that they are the whole.
+    // What surrounds the parts, so that the shares add up to the whole.
     let whole = weight::of_prefix(system, tools) + view.weight();
     let parts: u64 = shares.0.iter().map(|(_, _, bytes)| bytes).sum();
     shares.add("framing", None, whole.saturating_sub(parts));

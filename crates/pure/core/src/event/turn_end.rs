@@ -26,7 +26,7 @@ pub struct Finished {
     /// Calls that ran, whatever they gave back.
     pub calls_run: u32,
     pub api_time_ms: u64,
-    /// How the budgets stand, if there are any.
+    /// What is left of the budgets, if there are any.
     pub budgets: Vec<Left>,
 }
 

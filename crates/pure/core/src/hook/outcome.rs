@@ -37,7 +37,7 @@ pub struct HookOutcome {
     pub changes: BTreeMap<String, Option<Value>>,
     /// Who changed it.
     pub changed_by: Vec<String>,
-    /// For the model, besides what it was told anyway.
+    /// For the model, besides what it gets anyway.
     pub context: Vec<String>,
     /// What the model gets instead of the result of the call, and the hook that replaced it.
     pub result: Option<(String, Value)>,

@@ -1,4 +1,4 @@
-//! The programs that the command line of a hook names, as far as they can be told from its text.
+//! The programs that the command line of a hook names, as far as its text shows them.
 
 use super::spec::{HookAction, HookSpec};
 use std::path::{Component, Path, PathBuf};

@@ -52,7 +52,7 @@ impl SentRequest {
         self.usage.cache_read + self.usage.cache_write
     }
 
-    /// What stands in front of its messages, as numbers.
+    /// What precedes its messages, as hashes.
     pub fn front(&self) -> Front {
         let tool = |spec: &ToolSpec| {
             let words = [&spec.name, &spec.description, &spec.input_schema.to_string()];

@@ -9,7 +9,7 @@ use crate::ids::ModelId;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What stands in front of the messages of a request, as numbers.
+/// What precedes the messages of a request, as hashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Front {
     pub tools: Vec<(String, u64)>,

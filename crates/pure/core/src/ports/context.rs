@@ -6,7 +6,7 @@ use crate::event::Notice;
 use crate::tool::Seen;
 use crate::view::View;
 
-/// Says again what must stand in every conversation, after it was summarized: instructions, the plan, running jobs,
+/// Repeats what every conversation needs, after it was summarized: instructions, the plan, running jobs,
 /// loaded skills, files in use. Asked again each time, so that it says what holds now.
 pub trait Carried: Send + Sync {
     fn carry(&self, at: &Carrying<'_>) -> Vec<Attachment>;

@@ -22,14 +22,14 @@ pub trait Jobs: Send + Sync {
     /// Why it cannot be one, in words: then the caller ends it.
     fn begin(&self, job: JobRecord, work: Arc<dyn JobWork>) -> Result<(), String>;
 
-    /// Lets a process of its own run the job, which outlives this one. `order` is what that process is told; it knows how
+    /// Lets a process of its own run the job, which outlives this one. `order` is what that process gets; it knows how
     /// to read it. On record when this comes back, and its end is reported without [`Jobs::end`].
     ///
     /// # Errors
     /// Why it does not run, in words.
     fn keep(&self, job: JobRecord, order: Vec<u8>) -> BoxFuture<'_, Result<(), String>>;
 
-    /// It has ended. Its owner is told once, whoever says so first.
+    /// It has ended. Its owner gets one report, of whichever end comes first.
     fn end(&self, id: &JobId, end: JobEnd);
 
     /// Comes back when a person wants this call to continue in the background. It counts from now on, not from when it is

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Ask, Charged, Grant, Sum};
 
-/// Bound to one session by whoever made it.
+/// Bound to one session when it is made.
 pub trait Ledger: Send + Sync {
     /// Whether any shared sum has a limit. Without one nothing is reserved here.
     fn is_limited(&self) -> bool;
@@ -16,7 +16,7 @@ pub trait Ledger: Send + Sync {
     /// Gives a reservation back whose request was not sent. Never waits.
     fn release(&self, id: &str);
 
-    /// How the shared sums stand that limit this agent, by name. Blocks for the disk. None that can be read: none.
+    /// The shared sums that limit this agent, by name. Blocks for the disk. None that can be read: none.
     fn sums(&self, _agent: &str) -> Vec<(String, Sum)> {
         Vec::new()
     }

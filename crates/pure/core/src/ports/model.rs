@@ -10,7 +10,7 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>>
 
 pub trait Model: Send + Sync {
     /// Sends the request when the stream is first polled. Tries that fail before the first event are repeated
-    /// here, told by `Retrying`; after the first event a failure is the stream's last item.
+    /// here and reported as `Retrying`; after the first event a failure is the stream's last item.
     fn stream(&self, request: Request) -> ModelStream;
 
     /// What is known of a model's limits and prices.
@@ -26,6 +26,6 @@ pub struct ModelInfo {
     pub max_output: u32,
     /// Tokens for thinking that are asked for besides the answer's when nobody chose; 0 where thinking is part of it.
     pub thinking_budget: u32,
-    /// None: nobody told us what it costs.
+    /// None: its price is unknown.
     pub price: Option<Price>,
 }

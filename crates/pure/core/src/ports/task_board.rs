@@ -1,4 +1,4 @@
-//! The task board, as the tools know it. Leases and fences are the business of whoever implements it.
+//! The task board, as the tools know it. Leases and fences are left to the implementation.
 
 use super::BoxFuture;
 use crate::tool::ToolOutput;

@@ -22,7 +22,7 @@ pub trait Tool: Send + Sync {
     )]
     fn access(&self, input: &Value) -> Result<Access, ToolOutput>;
 
-    /// Why the call would fail whatever a person says about it, as far as that can be told now. Asked before a question is
+    /// Why the call would fail whatever a person says about it, as far as that is known now. Asked before a question is
     /// put; changes nothing.
     fn objection(&self, _input: &Value) -> BoxFuture<'static, Option<ToolOutput>> {
         Box::pin(std::future::ready(None))

@@ -287,7 +287,7 @@ impl SessionRecord {
         self.view.push(message);
     }
 
-    /// The model is told about an undo once, whatever happens to the message later.
+    /// The model learns of an undo once, whatever happens to the message later.
     fn record_undo_notices(&mut self, message: &Message) {
         let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
         self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));
@@ -323,7 +323,7 @@ impl SessionRecord {
         self.checkpoints.push(Checkpoint { call, before, after, only, snapshots });
     }
 
-    /// There is such a turn, and the conversation before it still stands as it was said.
+    /// There is such a turn, and the conversation before it was not changed.
     pub fn can_rewind(&self, turn: u32) -> bool {
         self.begun_at(turn).is_some()
     }

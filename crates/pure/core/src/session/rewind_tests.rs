@@ -1,4 +1,4 @@
-//! Back to before a turn, and back again; and what the model was told about an undo.
+//! Rewinding to before a turn, undoing that, and what the model reads about an undo.
 
 use super::*;
 

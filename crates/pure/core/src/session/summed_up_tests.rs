@@ -1,4 +1,4 @@
-//! What was summarized or told in short is not gone back to.
+//! A rewind does not go back to turns that were summarized or shortened.
 
 use super::*;
 use crate::context::{Made, Receipt, Trigger};

@@ -351,7 +351,7 @@ fn questions(all: &[Envelope], path: &AgentPath) -> Vec<Question> {
             Event::QuestionClosed { id, .. } if later.agent.is_root() => *id == question.id,
             _ if later.agent != *path => false,
             Event::QuestionClosed { id, .. } => *id == question.id,
-            // Asked again, it stands at the end.
+            // A question that is asked again moves to the end.
             Event::CallAsked { question: Some(other), .. } => other.id == question.id,
             Event::CallStarted { id, .. } | Event::CallFinished { id, .. } => *id == question.call,
             Event::TurnStarted { .. }

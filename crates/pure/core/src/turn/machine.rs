@@ -339,7 +339,7 @@ impl Turn<'_> {
         self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max)
     }
 
-    /// The calls stay open in the view as they do in the log: whoever resumes the turn settles them.
+    /// The calls stay open in the view as they do in the log: resuming the turn settles them.
     fn deferred(mut self) -> Advance {
         self.facts.push(Fact::Ended(Terminal::ToolDeferred));
         self.to(Phase::Done(Terminal::ToolDeferred))
