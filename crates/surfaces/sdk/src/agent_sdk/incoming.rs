@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 
 /// Blocks of a message.
 const MOST_BLOCKS: usize = 10_000;
+/// Pasted texts of a message.
+const MOST_PASTED: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
@@ -107,6 +109,7 @@ fn user(fields: &Map<String, Value>) -> Result<UserLine, String> {
         Value::Array(blocks) => blocks.iter().map(block).collect::<Result<_, _>>()?,
         _ => return Err("the content of a user message is neither a string nor a list".into()),
     };
+    let blocks = blocks.into_iter().chain(pasted(fields.get("pasted_content"))).collect();
     let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
     Ok(UserLine {
         message: Message::User { content: blocks },
@@ -117,11 +120,52 @@ fn user(fields: &Map<String, Value>) -> Result<UserLine, String> {
     })
 }
 
+/// What was pasted comes behind what was typed. Only texts count.
+fn pasted(entries: Option<&Value>) -> Vec<Block> {
+    let entries = entries.and_then(Value::as_array).into_iter().flatten();
+    let texts = entries.flat_map(|entry| match entry {
+        Value::String(text) => vec![text.as_str()],
+        Value::Array(blocks) => {
+            let blocks = blocks.iter().filter(|block| block["type"] == "text");
+            blocks.filter_map(|block| block["text"].as_str()).collect()
+        }
+        _ => Vec::new(),
+    });
+    let texts = texts.filter(|text| !text.trim().is_empty());
+    texts.take(MOST_PASTED).map(Block::text).collect()
+}
+
+/// A document that is a text, or several, is one text, with its title above it.
+fn document(block: &Value) -> Result<Block, String> {
+    let source = &block["source"];
+    let text = match (source["type"].as_str(), &source["data"], &source["content"]) {
+        (Some("text"), Value::String(text), _) | (Some("content"), _, Value::String(text)) => {
+            text.clone()
+        }
+        (Some("content"), _, Value::Array(parts))
+            if parts.iter().all(|it| it["type"] == "text") =>
+        {
+            let parts = parts.iter().filter_map(|part| part["text"].as_str());
+            parts.collect::<Vec<_>>().join("\n")
+        }
+        _ => return Err("a document block needs a source of type text, or content of texts".into()),
+    };
+    let text = match block["title"].as_str() {
+        Some(title) if !title.is_empty() => format!("{title}\n\n{text}"),
+        _ => text,
+    };
+    match text.trim().is_empty() {
+        true => Err("a document block is empty".into()),
+        false => Ok(Block::text(text)),
+    }
+}
+
 fn block(block: &Value) -> Result<Block, String> {
     let field = |name: &str| block.get(name).and_then(Value::as_str);
     let of_source = |name: &str| block.get("source")?.get(name)?.as_str();
     match field("type") {
         Some("text") => Ok(Block::text(field("text").ok_or("a text block has no text")?)),
+        Some("document") => document(block),
         Some("image") => match (of_source("type"), of_source("media_type"), of_source("data")) {
             (Some("base64"), Some(media), Some(data)) => {
                 Ok(Block::Image(Image { media: media.to_owned(), data: data.into(), blob: None }))
@@ -159,6 +203,38 @@ mod tests {
         );
         assert_eq!(line.message.blocks().len(), 2);
         assert_eq!(line.only_text(), None);
+    }
+
+    #[test]
+    fn documents_and_what_was_pasted_are_texts() {
+        let texts = |line: &UserLine| -> Vec<String> {
+            let blocks = line.message.blocks().iter();
+            blocks
+                .map(|block| match block {
+                    Block::Text { text, .. } => text.clone(),
+                    other => panic!("{other:?}"),
+                })
+                .collect()
+        };
+        let plain = json!({"type": "text", "media_type": "text/plain", "data": "one"});
+        let parts = json!({"type": "content", "content": [{"type": "text", "text": "two"}, {"type": "text", "text": "three"}]});
+        let line = user_line(json!([
+            {"type": "text", "text": "see"},
+            {"type": "document", "source": plain, "title": "A.md"},
+            {"type": "document", "source": parts},
+        ]));
+        assert_eq!(texts(&line), ["see", "A.md\n\none", "two\nthree"]);
+        let pdf = json!({"type": "base64", "media_type": "application/pdf", "data": "AA=="});
+        let bad =
+            json!({"type": "user", "message": {"content": [{"type": "document", "source": pdf}]}});
+        assert!(
+            matches!(read_line(&bad.to_string()), Ok(Incoming::BadUser(why)) if why.contains("document"))
+        );
+        let pasted = json!(["x", [{"type": "text", "text": "y"}, {"type": "image"}], 5, " "]);
+        let line =
+            json!({"type": "user", "message": {"content": "look"}, "pasted_content": pasted});
+        let Ok(Incoming::User(line)) = read_line(&line.to_string()) else { panic!("not read") };
+        assert_eq!(texts(&line), ["look", "x", "y"]);
     }
 
     #[test]
