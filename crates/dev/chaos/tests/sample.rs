@@ -30,7 +30,24 @@ fn run_if_possible(tasks: &str, seed: &str, more: &[&str]) -> Option<Output> {
     let said = text(&done);
     assert!(done.status.success(), "{said}");
     println!("{}", said.trim_end());
-    (!said.contains("SKIPPED: ")).then(|| chaos(&["check"], &directory))
+    (!said.contains("SKIPPED: ")).then(|| {
+        keep_only_what_was_recorded(&directory);
+        chaos(&["check"], &directory)
+    })
+}
+
+/// Facts, the export of the board, and git: neither the board itself nor its server is there when the check begins.
+fn keep_only_what_was_recorded(directory: &Path) {
+    const RECORDED: [&str; 4] = ["plan.json", "facts", "board.json", "repository"];
+    for entry in directory.read_dir().unwrap().flatten() {
+        if RECORDED.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        match entry.path().is_dir() {
+            true => std::fs::remove_dir_all(entry.path()).unwrap(),
+            false => std::fs::remove_file(entry.path()).unwrap(),
+        }
+    }
 }
 
 #[track_caller]
