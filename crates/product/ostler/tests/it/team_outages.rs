@@ -56,7 +56,7 @@ fn observer(session: &Session) -> SessionObserver {
 /// Until the session says that the board cannot be used.
 async fn noticed(observer: &mut SessionObserver) {
     watched(observer, |event| match event {
-        Event::Notice { notice: Notice::Command { text }, .. } => {
+        Event::Notice { notice: Notice::Team { text }, .. } => {
             text.contains("team mail: cannot use the task board")
         }
         _ => false,
