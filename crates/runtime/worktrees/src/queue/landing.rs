@@ -3,7 +3,8 @@
 use super::MergeQueue;
 use crate::error::WorktreeError;
 use crate::files;
-use crate::git::Backoff;
+use crate::git::{Backoff, Git};
+use crate::git_settings::ProgramSettings;
 use crate::object_id::ObjectId;
 use crate::repository::{LOOK, count_changes, operation_in_progress};
 use serde::{Deserialize, Serialize};
@@ -78,11 +79,18 @@ impl MergeQueue<'_> {
                 "{place} is in the middle of a merge, rebase or the like; finish it and merge again"
             )));
         }
-        let (changed, _) = count_changes(self.git.on_tree(&git_dir, checkout, LOOK), "no").await?;
+        let git = self.git_for(&git_dir, checkout).await?;
+        let (changed, _) = count_changes(git.on_tree(&git_dir, checkout, LOOK), "no").await?;
         Ok((changed > 0).then(|| {
             let files = if changed == 1 { "1 file".to_owned() } else { format!("{changed} files") };
             format!("{place} has changes in {files}; commit or stash them and merge again")
         }))
+    }
+
+    /// The settings of git can differ between two checkouts (`includeIf`), and so can the programs that they name.
+    async fn git_for(&self, git_dir: &Path, checkout: &Path) -> Result<Git, WorktreeError> {
+        let call = self.trees.git.on_tree(git_dir, checkout, "read the settings of git");
+        Ok(self.trees.git.with_settings(&ProgramSettings::read(call).await?))
     }
 
     async fn git_dir_of(&self, checkout: &Path) -> Result<PathBuf, WorktreeError> {
@@ -100,11 +108,12 @@ impl MergeQueue<'_> {
     ) -> Result<Landed, WorktreeError> {
         let mut waits = Backoff::new(self.git.limits.patience);
         let git_dir = self.git_dir_of(checkout).await?;
+        let git = self.git_for(&git_dir, checkout).await?;
         loop {
             if self.target_tip().await? != *old {
                 return Ok(Landed::TargetMoved);
             }
-            let call = self.git.on_tree(&git_dir, checkout, "update the checkout of the target");
+            let call = git.on_tree(&git_dir, checkout, "update the checkout of the target");
             let words = ["merge", "--ff-only", "--no-autostash", "--no-stat", "--quiet"];
             let output = call.args(words).arg(new.as_str()).run().await?;
             if output.code == 0 {
@@ -139,7 +148,8 @@ impl MergeQueue<'_> {
         let is_there = checkout.is_dir();
         let changed = if is_there {
             let git_dir = self.git_dir_of(&checkout).await?;
-            count_changes(self.git.on_tree(&git_dir, &checkout, LOOK), "no").await?.0
+            let git = self.git_for(&git_dir, &checkout).await?;
+            count_changes(git.on_tree(&git_dir, &checkout, LOOK), "no").await?.0
         } else {
             0
         };

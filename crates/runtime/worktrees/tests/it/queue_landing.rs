@@ -187,3 +187,35 @@ async fn f09_an_index_lock_is_waited_for_and_never_deleted() {
     assert!(world.base.join("tried").exists());
     assert_eq!(world.read("a"), "x");
 }
+
+/// `includeIf` can name filters for one checkout only, and the target need not be checked out where Ostler was called.
+#[tokio::test]
+async fn filters_that_settings_name_for_another_checkout_do_not_run_there() {
+    let world = World::new();
+    let ran = world.base.join("ran");
+    world.write(".gitattributes", "* filter=evil\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "attributes"]);
+    let branch = world.branch("x", &[("new", "x\n")]).await;
+    let other = world.base.join("other");
+    world.git(&["worktree", "add", "-q", "-b", "release", other.to_str().unwrap()]);
+    let settings = world.base.join("evil.inc");
+    let evil = format!(
+        "[filter \"evil\"]\n\tsmudge = \"touch {0}; cat\"\n\tclean = \"touch {0}; cat\"\n",
+        ran.display()
+    );
+    fs::write(&settings, evil).unwrap();
+    world.git(&["config", "includeIf.gitdir:**/worktrees/other.path", settings.to_str().unwrap()]);
+    // It is read there, and only there.
+    assert!(world.git_in(&other, &["config", "--list"]).contains("filter.evil.smudge"));
+    assert!(!world.git(&["config", "--list"]).contains("filter.evil.smudge"));
+    // Git looks at the content of files whose time it does not know.
+    fs::write(other.join("file"), "one\ntwo\nthree\n").unwrap();
+    let trees = world.trees().await;
+    let mut queue = MergeQueue::open(&trees, QueueOptions::new("release")).await.unwrap();
+    let report = queue.run(&[branch], None).await.unwrap();
+    queue.close().await.unwrap();
+    assert_eq!(report.landing, Landing::Moved { checkout: Some(other.clone()) }, "{report:?}");
+    assert_eq!(fs::read_to_string(other.join("new")).unwrap(), "x\n");
+    assert!(!ran.exists(), "a filter of the repository's settings ran");
+}
