@@ -15,5 +15,6 @@ mod overlaps;
 mod preflight;
 mod queue;
 mod queue_landing;
+mod remotes;
 mod sandbox;
 mod world;
