@@ -6,8 +6,8 @@
 //! Invariants:
 //! - **Only git changes a repository, and nothing of the repository runs**: no hooks, no pager, no editor, no prompts;
 //!   filters and merge drivers only if the user's own settings name them ([`Git`]).
-//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force, **and by
-//!   `plain_clone.rs`**, which fetches one commit by one protocol and runs nothing of it.
+//! - **The network is used only by `remote.rs`**, which pushes nothing but branches of ours, and never with force, by
+//!   `remote_branches.rs`, which fetches such branches to refs of their own, **and by `plain_clone.rs`**, which fetches one commit by one protocol and runs nothing of it.
 //! - **Writes go to objects and refs of ours** (`refs/heads/ostler/*`, `refs/ostler/*`), each ref by compare-and-swap.
 //!   The exception is the target of a merge, which moves by compare-and-swap, too.
 //! - **Work that exists nowhere else is never removed without a person's decision**: commits that no other branch has,
@@ -42,6 +42,7 @@ mod prune;
 mod queue;
 mod registry;
 mod remote;
+mod remote_branches;
 mod remove;
 mod repository;
 mod status;
@@ -64,10 +65,11 @@ pub use plain_clone::{CloneLimits, GitSource, clone_files};
 pub use prune::{Discarded, KeepReason, KeptTree, PruneOptions, PruneReport};
 pub use queue::{
     BranchOutcome, BranchReport, Check, CheckFuture, CleanCheckout, Landing, MergeQueue,
-    QueueOptions, QueueReport, Verdict,
+    QueueOptions, QueueReport, QueuedBranch, Verdict,
 };
 pub use registry::{Stage, TreeRecord};
 pub use remote::Fetched;
+pub use remote_branches::{MOST_FETCHED, RemoteBranch, RemoteBranches};
 pub use repository::{Repository, StartPoint, TreeWarning};
 pub use status::{PathSample, Uncommitted};
 pub use worktrees::{

@@ -70,9 +70,20 @@ impl Worktrees {
             let entry = self.find(name).await?;
             newest.push((entry.name.clone(), self.newest(&entry).await?));
         }
+        self.overlaps_at(&newest).await
+    }
+
+    /// The same for commits with names, such as those of branches of other hosts.
+    ///
+    /// # Errors
+    /// If git fails.
+    pub async fn overlaps_at(
+        &self,
+        commits: &[(String, ObjectId)],
+    ) -> Result<Vec<Overlap>, WorktreeError> {
         let mut found = Vec::new();
-        for (at, one) in newest.iter().enumerate() {
-            for other in newest.iter().skip(at + 1) {
+        for (at, one) in commits.iter().enumerate() {
+            for other in commits.iter().skip(at + 1) {
                 found.extend(self.overlap(one, other).await?);
             }
         }
@@ -88,14 +99,29 @@ impl Worktrees {
         branch: &str,
         names: &[String],
     ) -> Result<Vec<Overlap>, WorktreeError> {
+        let mut newest = Vec::new();
+        for name in names {
+            let entry = self.find(name).await?;
+            newest.push((entry.name.clone(), self.newest(&entry).await?));
+        }
+        self.conflicts_at(branch, &newest).await
+    }
+
+    /// The same for commits with names.
+    ///
+    /// # Errors
+    /// If there is no such branch, or git fails.
+    pub async fn conflicts_at(
+        &self,
+        branch: &str,
+        commits: &[(String, ObjectId)],
+    ) -> Result<Vec<Overlap>, WorktreeError> {
         let tip = self.tip(branch).await?;
         let tip = tip.ok_or_else(|| WorktreeError::NoBranch(branch.to_owned()))?;
         let target = (branch.to_owned(), tip);
         let mut found = Vec::new();
-        for name in names {
-            let entry = self.find(name).await?;
-            let newest = (entry.name.clone(), self.newest(&entry).await?);
-            found.extend(self.overlap(&newest, &target).await?);
+        for commit in commits {
+            found.extend(self.overlap(commit, &target).await?);
         }
         found.retain(|overlap| !matches!(overlap.merge, TrialMerge::Clean { .. }));
         Ok(found)

@@ -22,7 +22,8 @@ pub use clean_checkout::CleanCheckout;
 use landing::Landed;
 use queue_tree::QueueTree;
 pub use report::{
-    BranchOutcome, BranchReport, Check, CheckFuture, Landing, QueueOptions, QueueReport, Verdict,
+    BranchOutcome, BranchReport, Check, CheckFuture, Landing, QueueOptions, QueueReport,
+    QueuedBranch, Verdict,
 };
 use search::Search;
 use std::collections::HashMap;
@@ -88,6 +89,19 @@ impl<'a> MergeQueue<'a> {
     pub async fn run(
         &mut self,
         branches: &[String],
+        check: Option<&mut dyn Check>,
+    ) -> Result<QueueReport, WorktreeError> {
+        let branches: Vec<QueuedBranch> = branches.iter().map(QueuedBranch::here).collect();
+        self.run_at(&branches, check).await
+    }
+
+    /// The same for branches that may not be here, at the commits that are given with them.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn run_at(
+        &mut self,
+        branches: &[QueuedBranch],
         mut check: Option<&mut dyn Check>,
     ) -> Result<QueueReport, WorktreeError> {
         let before = self.target_tip().await?;
@@ -139,11 +153,18 @@ impl<'a> MergeQueue<'a> {
     async fn admit(
         &self,
         run: &mut QueueRun,
-        branches: &[String],
+        branches: &[QueuedBranch],
         target: &ObjectId,
     ) -> Result<(), WorktreeError> {
-        for (number, branch) in branches.iter().enumerate() {
-            let outcome = match self.trees.tip(branch).await? {
+        for (number, QueuedBranch { branch, commit }) in branches.iter().enumerate() {
+            let tip = match commit {
+                Some(commit) => {
+                    let top = &self.trees.repository.top;
+                    ObjectId::resolve(&self.trees.git, top, commit.as_str()).await?
+                }
+                None => self.trees.tip(branch).await?,
+            };
+            let outcome = match tip {
                 None => BranchOutcome::Missing,
                 Some(tip) if self.trees.is_ancestor(&tip, target).await? => {
                     BranchOutcome::AlreadyMerged
@@ -287,12 +308,12 @@ impl QueueRun {
         }
     }
 
-    fn outcomes_of(self, branches: &[String]) -> Vec<BranchReport> {
+    fn outcomes_of(self, branches: &[QueuedBranch]) -> Vec<BranchReport> {
         let never = || BranchOutcome::NotReached { why: "the queue stopped".to_owned() };
-        let reports = branches.iter().cloned().zip(self.outcomes);
+        let reports = branches.iter().zip(self.outcomes);
         reports
-            .map(|(branch, outcome)| BranchReport {
-                branch,
+            .map(|(queued, outcome)| BranchReport {
+                branch: queued.branch.clone(),
                 outcome: outcome.unwrap_or_else(never),
             })
             .collect()

@@ -52,6 +52,21 @@ impl QueueOptions {
     }
 }
 
+/// A branch that is to be merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedBranch {
+    /// Without `refs/heads/`.
+    pub branch: String,
+    /// What is merged of it, wherever that comes from. None: the commit that the branch is at here.
+    pub commit: Option<ObjectId>,
+}
+
+impl QueuedBranch {
+    pub fn here(branch: impl Into<String>) -> Self {
+        QueuedBranch { branch: branch.into(), commit: None }
+    }
+}
+
 /// What became of a branch. Only `Merged` changes anything; in all other cases the branch is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

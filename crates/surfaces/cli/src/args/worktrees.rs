@@ -50,12 +50,18 @@ pub struct DiffArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
-    /// The names of the worktrees
+    /// The names of the worktrees, or with --from of the branches
     #[arg(required_unless_present = "all", value_name = "NAME")]
     pub names: Vec<String>,
     /// Merge all worktrees that nobody uses and that have something to merge, oldest first
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
+    /// Merge branches that workers pushed to this git remote, not those that are here; only the work of tasks that are done
+    ///
+    /// A branch is merged if the board names it, with its commit, as the result of a task that is done. What is left out is
+    /// listed with the reason. With --all: all such branches that are not merged yet.
+    #[arg(long, value_name = "REMOTE", conflicts_with_all = ["commit", "committed_only"])]
+    pub from: Option<String>,
     /// Merge into this branch [default: the one that is checked out here]
     #[arg(long, value_name = "BRANCH")]
     pub into: Option<String>,
@@ -71,7 +77,7 @@ pub struct MergeArgs {
     /// Leave uncommitted changes out
     #[arg(long)]
     pub committed_only: bool,
-    /// If the work on a task cannot be merged, return it to this board [default: OSTLER_BOARD, or the project's board]
+    /// If the work on a task cannot be merged, return it to this board; with --from, look here for tasks that are done [default: OSTLER_BOARD, or the project's board]
     #[arg(long, value_name = "PATH|URL")]
     pub board: Option<String>,
     /// Report overlaps and conflicts between these worktrees, and merge nothing; with --all, including those in use

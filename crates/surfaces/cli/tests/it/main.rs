@@ -79,6 +79,7 @@ mod webhooks;
 mod wild;
 mod worker_faults;
 mod worker_merges;
+mod worker_remotes;
 mod worker_rights;
 mod worker_starts;
 mod worker_trees;

@@ -1,23 +1,31 @@
 //! `ostler worktrees merge`: a merge queue for one call, with a command as its check.
 
+use super::command_check::CommandCheck;
+use super::failed_merges::{ReturnedBranch, ToldOwner, returned, told};
+use super::remote_choice::{self, RemoteChoice};
+use super::waiting_branch::WaitingBranch;
 use super::{say, text};
 use crate::args::tasks::BoardArgs;
 use crate::args::worktrees::MergeArgs;
 use crate::commands::tasks;
 use crate::exit::{Code, warn};
 use anyhow::Result;
-use ostler::FailedMerge;
-use ostler::board::Status;
 use ostler::worktrees::{
-    Author, BRANCH_PREFIX, BranchOutcome, BranchReport, Check, CheckFuture, Landing, MergeQueue,
-    ObjectId, QueueOptions, QueueReport, TreeEntry, TreeState, Verdict, WorktreeError, Worktrees,
+    Author, BRANCH_PREFIX, BranchOutcome, Check, Landing, MergeQueue, ObjectId, QueueOptions,
+    QueueReport, QueuedBranch, TreeEntry, TreeState, WorktreeError, Worktrees,
 };
-use ostler_profile::{Environment, Flags, Profile, find_places};
-use serde_json::{Value, json};
-use std::path::Path;
+use ostler_profile::Environment;
+use serde_json::json;
 
-/// Bytes of the output of a failed check that are reported: its end.
-const REPORTED: usize = 2_000;
+/// What every step of a merge needs.
+struct MergeCall<'a> {
+    init: &'a ostler::Init,
+    environment: &'a Environment,
+    trees: &'a Worktrees,
+    args: &'a MergeArgs,
+    target: String,
+    json: bool,
+}
 
 pub async fn run(
     init: &ostler::Init,
@@ -26,183 +34,132 @@ pub async fn run(
     args: &MergeArgs,
     json: bool,
 ) -> Result<Code> {
-    let mut entries = chosen(trees, args).await?;
-    // They contain what they resolve, which is then merged, too.
-    entries.sort_by_key(|entry| !task_of(entry).is_some_and(ostler::resolves_a_merge));
     let target = match &args.into {
         Some(branch) => branch.clone(),
         None => trees.current_branch().await?,
     };
-    if args.dry_run {
-        let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
-        let mut found = trees.conflicts_with(&target, &names).await?;
-        found.extend(trees.overlaps(&names).await?);
-        let lines = text::overlaps(&found, &names, &target);
-        say(json.then(|| json!({ "overlaps": found })), &lines)?;
-        return Ok(Code::Done);
+    let call = MergeCall { init, environment, trees, args, target, json };
+    match &args.from {
+        Some(remote) => call.merge_from(remote).await,
+        None => call.merge_local().await,
     }
-    for entry in &entries {
-        commit_or_refuse(trees, entry, args).await?;
-    }
-    let branches: Vec<String> = entries.iter().map(TreeEntry::branch).collect();
-    let mut check = match &args.check {
-        Some(command) => Some(CommandCheck::new(init, environment, trees, command, args.network)?),
-        None => None,
-    };
-    let mut queue = MergeQueue::open(trees, QueueOptions::new(target)).await?;
-    let check = check.as_mut().map(|check| check as &mut dyn Check);
-    let report = queue.run(&branches, check).await;
-    queue.close().await?;
-    let report = report?;
-    if let Some(interrupted) = &report.interrupted {
-        warn(interrupted);
-    }
-    let returned = match trees.current_branch().await {
-        // Workers begin at what is checked out, so only there they meet what this merge met.
-        Ok(branch) if branch == report.target => {
-            returned(environment, trees, args, &entries, &report).await
+}
+
+impl MergeCall<'_> {
+    async fn merge_local(&self) -> Result<Code> {
+        let (trees, args) = (self.trees, self.args);
+        let entries = chosen(trees, args).await?;
+        if args.dry_run {
+            let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+            let mut found = trees.conflicts_with(&self.target, &names).await?;
+            found.extend(trees.overlaps(&names).await?);
+            let lines = text::overlaps(&found, &names, &self.target);
+            say(self.json.then(|| json!({ "overlaps": found })), &lines)?;
+            return Ok(Code::Done);
         }
-        _ => Vec::new(),
-    };
-    let told = told(environment, args, &entries, &report);
-    let mut object = json!(report);
-    object["tasks"] = returned.iter().map(ReturnedBranch::as_json).collect();
-    object["mail"] = told.iter().map(ToldOwner::as_json).collect();
-    let mut lines = text::merged(&report);
-    lines.extend(returned.iter().map(text::returned));
-    lines.extend(told.iter().map(text::told));
-    say(json.then_some(object), &lines)?;
-    Ok(code(&report))
-}
-
-/// A branch that could not be merged, and the task that is there for it now.
-pub struct ReturnedBranch {
-    pub branch: String,
-    pub task: String,
-    pub status: Status,
-}
-
-impl ReturnedBranch {
-    fn as_json(&self) -> Value {
-        json!({ "branch": self.branch, "task": self.task, "status": self.status })
-    }
-}
-
-/// A branch that could not be merged, and the addresses of those who know of it now.
-pub struct ToldOwner {
-    pub branch: String,
-    pub to: Vec<String>,
-}
-
-impl ToldOwner {
-    fn as_json(&self) -> Value {
-        json!({ "branch": self.branch, "to": self.to })
-    }
-}
-
-/// The branches that were not merged because of what they contain, with their worktrees.
-fn bad<'a>(
-    entries: &'a [TreeEntry],
-    report: &'a QueueReport,
-) -> impl Iterator<Item = (&'a TreeEntry, &'a BranchReport)> {
-    let is_held = matches!(report.landing, Landing::Held { .. });
-    let is_bad = |outcome: &BranchOutcome| {
-        matches!(outcome, BranchOutcome::Conflict { .. } | BranchOutcome::Red { .. })
-    };
-    let bad = report.branches.iter().filter(move |branch| !is_held && is_bad(&branch.outcome));
-    bad.filter_map(|branch| {
-        let entry = entries.iter().find(|entry| entry.branch() == branch.branch)?;
-        Some((entry, branch))
-    })
-}
-
-/// Tells teammates and their leads which of their branches could not be merged. The report of the merge is worth printing
-/// even if that fails.
-fn told(
-    environment: &Environment,
-    args: &MergeArgs,
-    entries: &[TreeEntry],
-    report: &QueueReport,
-) -> Vec<ToldOwner> {
-    let mut found = Vec::new();
-    for (entry, branch) in bad(entries, report) {
-        let Some(record) = entry.record.as_ref() else { continue };
-        let failed = FailedMerge {
-            task: "",
-            branch: &branch.branch,
-            commit: entry.tip.as_ref().map(ObjectId::as_str).unwrap_or_default(),
-            target: &report.target,
-            check: args.check.as_deref(),
-            outcome: &branch.outcome,
-        };
-        let send = || {
-            let place = BoardArgs { board: args.board.clone(), json: false };
-            let home = find_places(environment, &Flags::default())?.ostler_home;
-            let open = || tasks::open(environment, &place);
-            ostler::mail_failed_merge(&home, open, &record.owner, &failed)
-        };
-        match send() {
-            Ok(to) if to.is_empty() => {}
-            Ok(to) => found.push(ToldOwner { branch: branch.branch.clone(), to }),
-            Err(error) => {
-                warn(&format!("cannot tell the owner of {}: {error:#}", branch.branch));
-            }
-        }
-    }
-    found
-}
-
-/// Puts what could not be merged back on the board. If that fails, the report of the merge is still worth printing.
-async fn returned(
-    environment: &Environment,
-    trees: &Worktrees,
-    args: &MergeArgs,
-    entries: &[TreeEntry],
-    report: &QueueReport,
-) -> Vec<ReturnedBranch> {
-    let mut board = None;
-    let mut found = Vec::new();
-    for (entry, branch) in bad(entries, report) {
-        let Some(task) = task_of(entry) else { continue };
-        let done = async {
+        let mut waiting = Vec::new();
+        for entry in entries {
+            commit_or_refuse(trees, &entry, args).await?;
             // Its commit may be new.
-            let tip = trees.find(&entry.name).await?.tip;
-            let Some(commit) = tip else { return Ok(None) };
-            let board = match &mut board {
-                Some(board) => board,
-                None => {
-                    let place = BoardArgs { board: args.board.clone(), json: false };
-                    board.insert(tasks::open(environment, &place)?)
-                }
+            waiting.push(WaitingBranch::here(match args.commit {
+                true => trees.find(&entry.name).await?,
+                false => entry,
+            }));
+        }
+        self.merge(waiting, None).await
+    }
+
+    /// Merges what workers on other hosts have pushed. The refs of what was fetched go when it is over.
+    async fn merge_from(&self, remote: &str) -> Result<Code> {
+        let (trees, args) = (self.trees, self.args);
+        let place = BoardArgs { board: args.board.clone(), json: false };
+        let mut board = tasks::open(self.environment, &place)?;
+        let done = async {
+            let place = (remote, self.target.as_str());
+            let mut choice = remote_choice::chosen(trees, &mut *board, place, args).await?;
+            if !args.dry_run {
+                let waiting = std::mem::take(&mut choice.waiting);
+                return self.merge(waiting, Some(&choice)).await;
+            }
+            let pair = |it: &WaitingBranch| Some((it.name.clone(), it.tip.clone()?));
+            let commits: Vec<(String, ObjectId)> = choice.waiting.iter().filter_map(pair).collect();
+            let mut found = trees.conflicts_at(&self.target, &commits).await?;
+            found.extend(trees.overlaps_at(&commits).await?);
+            let names: Vec<String> = commits.into_iter().map(|(name, _)| name).collect();
+            let mut lines = text::overlaps(&found, &names, &self.target);
+            lines.extend(text::left_out(&choice));
+            let object = || {
+                let (left_out, total) = (choice.left_out_as_json(), choice.left_out_total);
+                json!({ "overlaps": found, "from": remote, "left_out": left_out, "left_out_total": total })
             };
-            let failed = FailedMerge {
-                task,
-                branch: &branch.branch,
-                commit: commit.as_str(),
-                target: &report.target,
-                check: args.check.as_deref(),
-                outcome: &branch.outcome,
-            };
-            anyhow::Ok(ostler::return_branch(&mut **board, &failed)?)
+            say(self.json.then(object), &lines)?;
+            Ok(self.code_of_names(&choice))
         };
-        match done.await {
-            Ok(None) => {}
-            Ok(Some((id, status))) => found.push(ReturnedBranch {
-                branch: branch.branch.clone(),
-                task: id.to_string(),
-                status,
-            }),
-            Err(error) => {
-                warn(&format!("cannot put {} back on the board: {error:#}", branch.branch))
+        let done = done.await;
+        if trees.check_remote(remote).await.is_ok() {
+            trees.forget_fetched(remote).await?;
+        }
+        done
+    }
+
+    async fn merge(
+        &self,
+        mut waiting: Vec<WaitingBranch>,
+        choice: Option<&RemoteChoice>,
+    ) -> Result<Code> {
+        let MergeCall { init, environment, trees, args, target, json } = self;
+        // They contain what they resolve, which is then merged, too.
+        let resolves =
+            |it: &WaitingBranch| it.task.as_deref().is_some_and(ostler::resolves_a_merge);
+        waiting.sort_by_key(|it| !resolves(it));
+        let branches: Vec<QueuedBranch> = waiting.iter().map(WaitingBranch::queued).collect();
+        let mut check = match &args.check {
+            Some(command) => {
+                Some(CommandCheck::new(init, environment, trees, command, args.network)?)
+            }
+            None => None,
+        };
+        let mut queue = MergeQueue::open(trees, QueueOptions::new(target.clone())).await?;
+        let check = check.as_mut().map(|check| check as &mut dyn Check);
+        let report = queue.run_at(&branches, check).await;
+        queue.close().await?;
+        let report = report?;
+        if let Some(interrupted) = &report.interrupted {
+            warn(interrupted);
+        }
+        let returned = match trees.current_branch().await {
+            // Workers begin at what is checked out, so only there they meet what this merge met.
+            Ok(branch) if branch == report.target => returned(environment, args, &waiting, &report),
+            _ => Vec::new(),
+        };
+        let told = told(environment, args, &waiting, &report);
+        let mut object = json!(report);
+        object["tasks"] = returned.iter().map(ReturnedBranch::as_json).collect();
+        object["mail"] = told.iter().map(ToldOwner::as_json).collect();
+        let mut lines = text::merged(&report);
+        lines.extend(returned.iter().map(text::returned));
+        lines.extend(told.iter().map(text::told));
+        let mut end = code(&report);
+        if let (Some(choice), Some(remote)) = (choice, &args.from) {
+            object["from"] = json!(remote);
+            object["left_out"] = choice.left_out_as_json();
+            object["left_out_total"] = json!(choice.left_out_total);
+            lines.extend(text::left_out(choice));
+            if matches!(report.landing, Landing::Moved { .. }) {
+                lines.push(text::push_hint(remote, target));
+            }
+            if matches!(end, Code::Done) {
+                end = self.code_of_names(choice);
             }
         }
+        say(json.then_some(object), &lines)?;
+        Ok(end)
     }
-    found
-}
 
-/// The board's id of the task whose work this is.
-fn task_of(entry: &TreeEntry) -> Option<&str> {
-    entry.record.as_ref()?.owner.task.as_deref()
+    /// What was named and is not merged is a failure; of all, what is not done yet is none.
+    fn code_of_names(&self, choice: &RemoteChoice) -> Code {
+        if self.args.all || choice.left_out_total == 0 { Code::Done } else { Code::Failed }
+    }
 }
 
 async fn chosen(trees: &Worktrees, args: &MergeArgs) -> Result<Vec<TreeEntry>, WorktreeError> {
@@ -269,68 +226,4 @@ fn code(report: &QueueReport) -> Code {
     let is_held = matches!(report.landing, Landing::Held { .. });
     let all = report.branches.iter().all(|branch| is_merged(&branch.outcome));
     if all && !is_held { Code::Done } else { Code::Failed }
-}
-
-/// The user's command, in the sandbox, with nothing writable but the merged files.
-struct CommandCheck<'a> {
-    init: &'a ostler::Init,
-    trees: &'a Worktrees,
-    profile: Profile,
-    command: &'a str,
-}
-
-impl<'a> CommandCheck<'a> {
-    fn new(
-        init: &'a ostler::Init,
-        environment: &Environment,
-        trees: &'a Worktrees,
-        command: &'a str,
-        network: bool,
-    ) -> Result<Self> {
-        let profile = Profile::load(environment, Flags { network, ..Flags::default() })?;
-        for notice in profile.notices() {
-            warn(&notice);
-        }
-        Ok(CommandCheck { init, trees, profile, command })
-    }
-
-    async fn verdict(&self, files: &Path) -> Result<Verdict> {
-        let mut workspace = self.profile.workspace();
-        workspace.cwd = files.to_path_buf();
-        workspace.roots = vec![files.to_path_buf()];
-        let access = self.trees.access_of(files).await?;
-        let place = ostler::Sandboxed {
-            options: self.profile.sandbox(),
-            workspace,
-            policy: &self.profile.loaded.policy,
-            environment: self.profile.environment.for_commands(&self.profile.loaded.env),
-            access: Some(&access),
-        };
-        let mut output = Vec::new();
-        let sink = |bytes: &[u8]| {
-            output.extend_from_slice(bytes);
-            let surplus = output.len().saturating_sub(REPORTED);
-            output.drain(..surplus);
-            true
-        };
-        let words = [self.command.to_owned()];
-        let code = ostler::run_sandboxed(self.init, place, &words, sink, warn).await?;
-        if code == 0 {
-            return Ok(Verdict::Green);
-        }
-        let said = ostler::strip_terminal(&String::from_utf8_lossy(&output));
-        let report = format!("exit code {code}\n{said}");
-        Ok(Verdict::Red { report: report.trim().to_owned() })
-    }
-}
-
-impl Check for CommandCheck<'_> {
-    fn check<'a>(&'a mut self, files: &'a Path, _commit: &'a ObjectId) -> CheckFuture<'a> {
-        Box::pin(async move {
-            let verdict = self.verdict(files).await;
-            verdict.unwrap_or_else(|error| Verdict::Unable {
-                why: format!("cannot run the check: {error:#}"),
-            })
-        })
-    }
 }

@@ -1,7 +1,11 @@
 //! `ostler worktrees`: the worktrees in which agents work, and how their branches come back.
 
+mod command_check;
+mod failed_merges;
 mod merge;
+mod remote_choice;
 mod text;
+mod waiting_branch;
 
 use crate::args::worktrees::{DiffArgs, DiscardArgs, PruneArgs, WorktreesArgs, WorktreesCommand};
 use crate::exit::{Code, Wrong, warn};

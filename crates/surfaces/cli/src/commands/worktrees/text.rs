@@ -1,6 +1,7 @@
 //! Worktrees as lines for people.
 
-use super::merge::{ReturnedBranch, ToldOwner};
+use super::failed_merges::{ReturnedBranch, ToldOwner};
+use super::remote_choice::RemoteChoice;
 use crate::output::visible::visible;
 use ostler::board::Status;
 use ostler::worktrees::{
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Files named in a line.
 const SHOWN: usize = 5;
+/// Branches that were left out, one line each.
+const MOST_LEFT_OUT: usize = 20;
 
 pub fn table(found: &[TreeEntry]) -> Vec<String> {
     match found {
@@ -185,6 +188,23 @@ pub fn returned(returned: &ReturnedBranch) -> String {
             format!("task {task} to merge {branch} is {}", status.name().replace('_', " "))
         }
     }
+}
+
+pub fn left_out(choice: &RemoteChoice) -> Vec<String> {
+    let shown = choice.left_out.iter().take(MOST_LEFT_OUT);
+    let mut lines: Vec<String> = shown
+        .map(|left| format!("{} was left out: {}", visible(&left.branch), visible(&left.reason)))
+        .collect();
+    if choice.left_out_total > lines.len() {
+        lines.push(format!("{} more were left out", choice.left_out_total - lines.len()));
+    }
+    lines
+}
+
+/// Workers on other hosts start from what the remote has.
+pub fn push_hint(remote: &str, target: &str) -> String {
+    let (remote, target) = (visible(remote), visible(target));
+    format!("push it, so that workers start from it: git push {remote} {target}")
 }
 
 pub fn told(told: &ToldOwner) -> String {
