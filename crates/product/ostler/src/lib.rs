@@ -245,6 +245,7 @@ pub use transcripts::{
     Conversation, ImportedSession, Program, TranscriptInfo, TranscriptPlaces, TranscriptStep,
     import_transcript, imported_from, transcripts,
 };
+pub use tree_commands::{ProjectCommandOptions, ProjectCommands};
 pub use undo::{
     ChangingCall, LineCounts, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine,
     UndoChoice, UndoStep, UndoSteps, Undone, diff_snapshots, list_snapshots, prune_snapshots, redo,

@@ -250,3 +250,35 @@ fn a_directory_without_a_repository_is_named() {
     assert!(ran.stderr.contains("is not in a git repository"), "{ran:?}");
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
 }
+
+/// Its only trace is what it prints: it can write nothing but the worktree, which goes.
+#[tokio::test]
+async fn prune_and_discard_run_the_teardown_command_of_a_trusted_project() {
+    let world = world();
+    let escaped = world.project().join("escaped");
+    let teardown =
+        format!("touch '{}' 2>&-; echo \"ended $OSTLER_WORKTREE\"; exit 3", escaped.display());
+    let settings = json!({ "worktrees": { "teardown": teardown } });
+    world.file(".ostler/settings.json", &settings.to_string());
+    tree(&world, "one", &[], false).await;
+    tree(&world, "two", &[("new", "x")], true).await;
+    for args in [&["prune"][..], &["discard", "two", "--yes"]] {
+        let ran = run(&world, args);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("runs before a worktree is removed: touch "), "{ran:?}");
+        assert!(!ran.stderr.contains("ended "), "nobody has trusted it: {ran:?}");
+    }
+    assert_eq!(world.run(&["permissions", "trust", "--yes"]).code, Some(0));
+    tree(&world, "one", &[], false).await;
+    tree(&world, "two", &[("new", "x")], true).await;
+    let dry = run(&world, &["prune", "--dry-run"]);
+    assert!(!dry.stderr.contains("ended "), "nothing is removed yet: {dry:?}");
+    for (args, name) in [(&["prune"][..], "one"), (&["discard", "two", "--yes"], "two")] {
+        let ran = run(&world, args);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let told = format!("the teardown command failed: exit code 3 ended {name}");
+        assert!(ran.stderr.contains(&told), "{ran:?}");
+    }
+    assert!(!escaped.exists(), "it has a sandbox");
+    assert_eq!(object(&world, &["list"], 0), json!({"worktrees": []}));
+}

@@ -10,8 +10,9 @@ mod waiting_branch;
 use crate::args::worktrees::{DiffArgs, DiscardArgs, PruneArgs, WorktreesArgs, WorktreesCommand};
 use crate::exit::{Code, Wrong, warn};
 use anyhow::Result;
-use ostler::worktrees::{Discarded, PruneOptions, TreeEntry, Worktrees};
-use ostler_profile::{Environment, Flags, find_places};
+use ostler::worktrees::{Discarded, PruneOptions, TreeEntry, WorktreeError, Worktrees};
+use ostler::{ProjectCommandOptions, ProjectCommands};
+use ostler_profile::{Environment, Flags, Profile, find_places};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};
@@ -35,8 +36,12 @@ async fn run_command(
         WorktreesCommand::Merge(merge) => {
             merge::run(init, environment, &trees, merge, args.json).await
         }
-        WorktreesCommand::Discard(discard) => discard_all(&trees, discard, args.json).await,
-        WorktreesCommand::Prune(prune) => prune_all(&trees, prune, args.json).await,
+        WorktreesCommand::Discard(discard) => {
+            discard_all(init, environment, &trees, discard, args.json).await
+        }
+        WorktreesCommand::Prune(prune) => {
+            prune_all(init, environment, &trees, prune, args.json).await
+        }
     }
 }
 
@@ -74,9 +79,38 @@ async fn show_diff(trees: &Worktrees, args: &DiffArgs, json: bool) -> Result<Cod
     Ok(Code::Done)
 }
 
-async fn prune_all(trees: &Worktrees, args: &PruneArgs, json: bool) -> Result<Code> {
+/// The commands of the project that run when a worktree goes, as far as they are trusted. What is not is named.
+fn project_commands(init: &ostler::Init, environment: &Environment) -> Result<ProjectCommands> {
+    let profile = Profile::load(environment, Flags::default())?;
+    profile.news().iter().for_each(|notice| warn(notice));
+    let options = ProjectCommandOptions {
+        settings: profile.worktrees(),
+        sandbox: profile.sandbox(),
+        policy: profile.loaded.policy.clone(),
+        environment: profile.environment.for_commands(&profile.loaded.env),
+        user_home: profile.places.user_home.clone(),
+        home: profile.places.ostler_home.clone(),
+    };
+    Ok(ProjectCommands::new(init, options))
+}
+
+async fn prune_all(
+    init: &ostler::Init,
+    environment: &Environment,
+    trees: &Worktrees,
+    args: &PruneArgs,
+    json: bool,
+) -> Result<Code> {
     let options = PruneOptions { ignored: args.ignored, dry_run: args.dry_run };
-    let report = trees.prune(options, None).await?;
+    let report = match args.dry_run {
+        true => trees.prune(options, None).await?,
+        false => {
+            let commands = project_commands(init, environment)?;
+            let report = trees.prune(options, Some(&commands.of(trees))).await;
+            commands.close().await;
+            report?
+        }
+    };
     for warning in &report.warnings {
         warn(&warning.to_string());
     }
@@ -84,7 +118,13 @@ async fn prune_all(trees: &Worktrees, args: &PruneArgs, json: bool) -> Result<Co
     Ok(Code::Done)
 }
 
-async fn discard_all(trees: &Worktrees, args: &DiscardArgs, json: bool) -> Result<Code> {
+async fn discard_all(
+    init: &ostler::Init,
+    environment: &Environment,
+    trees: &Worktrees,
+    args: &DiscardArgs,
+    json: bool,
+) -> Result<Code> {
     let mut entries = Vec::new();
     for name in &args.names {
         entries.push(trees.find(name).await?);
@@ -93,13 +133,28 @@ async fn discard_all(trees: &Worktrees, args: &DiscardArgs, json: bool) -> Resul
         say(None, &["Nothing was changed.".to_owned()])?;
         return Ok(Code::Failed);
     }
-    let mut done: Vec<Discarded> = Vec::new();
-    for entry in &entries {
-        done.push(trees.discard(&entry.name, None).await?);
+    let commands = project_commands(init, environment)?;
+    let done = discarded(trees, &entries, &commands).await;
+    commands.close().await;
+    let done = done?;
+    for warning in done.iter().flat_map(|one| &one.warnings) {
+        warn(&warning.to_string());
     }
     let lines: Vec<String> = done.iter().flat_map(text::discarded).collect();
     say(json.then(|| json!({ "discarded": done })), &lines)?;
     Ok(Code::Done)
+}
+
+async fn discarded(
+    trees: &Worktrees,
+    entries: &[TreeEntry],
+    commands: &ProjectCommands,
+) -> Result<Vec<Discarded>, WorktreeError> {
+    let mut done = Vec::new();
+    for entry in entries {
+        done.push(trees.discard(&entry.name, Some(&commands.of(trees))).await?);
+    }
+    Ok(done)
 }
 
 /// Shows what would be lost and asks. Without a person there is nobody to decide.
