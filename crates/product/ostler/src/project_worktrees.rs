@@ -4,11 +4,16 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::init::Init;
 use ostler_exec::Executor;
-use ostler_worktrees::{Git, GitLimits, TreeLimits, WorktreeError, WorktreeSetup, Worktrees};
+use ostler_worktrees::{
+    Git, GitLimits, Overlap, TreeLimits, TrialMerge, WorktreeError, WorktreeSetup, Worktrees,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "worktrees";
+/// Worktrees in use that a new commit is compared with, and files that are named of each.
+const MOST_COMPARED: usize = 8;
+const MOST_FILES: usize = 5;
 
 /// Where the worktrees of all projects are. `home` is where we keep our state.
 pub fn worktrees_path(home: &Path) -> PathBuf {
@@ -41,6 +46,40 @@ fn setup(
         project: ostler_store::project_name(project),
         limits: TreeLimits::default(),
     })
+}
+
+/// Where a worktree and others that are in use change the same files, one line for each of the others.
+pub(crate) async fn live_overlaps(
+    trees: &Worktrees,
+    name: &str,
+) -> Result<Vec<String>, WorktreeError> {
+    let found = trees.overlaps_with_live(name, MOST_COMPARED).await?;
+    Ok(found.iter().map(overlap_line).collect())
+}
+
+fn overlap_line(overlap: &Overlap) -> String {
+    let mut files: Vec<String> = Vec::new();
+    for file in overlap.files.iter().take(MOST_FILES) {
+        let mut text = file.path.display().to_string().escape_debug().to_string();
+        if let (Some(first), Some(last)) = (file.lines.first(), file.lines.last()) {
+            text += &format!(" (lines {} to {})", first.first, last.last);
+        }
+        files.push(text);
+    }
+    let more = overlap.files.len().saturating_sub(MOST_FILES);
+    if more > 0 {
+        files.push(format!("{more} more files"));
+    }
+    let merge = match &overlap.merge {
+        TrialMerge::Clean { .. } => "git can merge them so far",
+        TrialMerge::Conflict { .. } => "they conflict",
+        TrialMerge::Unrelated => "they have no commit in common",
+    };
+    format!(
+        "worktree {}, which is in use, changes the same files: {}; {merge}",
+        overlap.other,
+        files.join(", ")
+    )
 }
 
 impl Host {

@@ -3,6 +3,7 @@
 use crate::error::WorktreeError;
 use crate::git::Git;
 use crate::object_id::ObjectId;
+use crate::registry::Stage;
 use crate::worktrees::Worktrees;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -124,6 +125,40 @@ impl Worktrees {
             found.extend(self.overlap(commit, &target).await?);
         }
         found.retain(|overlap| !matches!(overlap.merge, TrialMerge::Clean { .. }));
+        Ok(found)
+    }
+
+    /// Compares a tree with those that others work in at this moment, the newest of them. A tree that goes meanwhile is left
+    /// out.
+    ///
+    /// # Errors
+    /// If there is no such tree, or git fails.
+    pub async fn overlaps_with_live(
+        &self,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<Overlap>, WorktreeError> {
+        let mut live = Vec::new();
+        {
+            let lock = self.registry.lock().await?;
+            for record in self.registry.all()?.into_iter().rev() {
+                let is_other = record.name != name && record.stage == Stage::Ready;
+                if is_other && live.len() < most && self.registry.is_owned(&lock, &record)? {
+                    live.push(record);
+                }
+            }
+        }
+        if live.is_empty() {
+            return Ok(Vec::new());
+        }
+        let unknown = || WorktreeError::Unknown { name: name.to_owned() };
+        let own = self.registry.read(name)?.ok_or_else(unknown)?;
+        let own = (own.name.clone(), self.draft(&own).await?);
+        let mut found = Vec::new();
+        for record in live {
+            let Ok(at) = self.draft(&record).await else { continue };
+            found.extend(self.overlap(&own, &(record.name, at)).await?);
+        }
         Ok(found)
     }
 

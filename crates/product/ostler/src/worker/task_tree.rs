@@ -4,6 +4,7 @@ use super::events::{TaskRef, WorkBranch, WorkerEvent};
 use super::merge_task::is_merge_task;
 use super::task_run::Workshop;
 use crate::error::Error;
+use crate::project_worktrees::live_overlaps;
 use crate::session_tree::SessionTree;
 use crate::system::now_ms;
 use ostler_board::Task;
@@ -112,6 +113,10 @@ impl TaskTree {
         for path in &committed.left_out {
             let what = "is a repository or not a regular file, so it was not committed";
             shop.say(WorkerEvent::Notice { text: format!("{about}: {} {what}", path.display()) });
+        }
+        // A look ahead; the merge queue decides.
+        for text in live_overlaps(&shop.trees, self.tree.name()).await.unwrap_or_default() {
+            shop.say(WorkerEvent::Notice { text: format!("{about}: {text}") });
         }
         let (commit, left_out) =
             (committed.commit.map(|commit| commit.to_string()), committed.left_out);

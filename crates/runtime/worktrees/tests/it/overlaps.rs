@@ -1,7 +1,7 @@
 //! Branches that change the same places: reported early, both kept, and whether they would conflict.
 
 use crate::world::{World, new_tree, write};
-use ostler_worktrees::{LineRange, TrialMerge};
+use ostler_worktrees::{LineRange, Overlap, TrialMerge};
 use std::path::PathBuf;
 
 fn numbers(change: &[(usize, &str)]) -> String {
@@ -47,6 +47,18 @@ async fn two_trees_that_edit_the_same_file_are_reported_by_file_and_line() {
     for (tree, text) in [(&one, "ten"), (&two, "TEN")] {
         assert!(std::fs::read_to_string(tree.path().join("list")).unwrap().contains(text));
     }
+    // Whoever commits is compared with those that are in use at this moment.
+    let live = async |most| -> Vec<(String, bool)> {
+        let found = trees.overlaps_with_live("one", most).await.unwrap();
+        let pair = |it: &Overlap| (it.other.clone(), matches!(it.merge, TrialMerge::Clean { .. }));
+        found.iter().map(pair).collect()
+    };
+    let both = [("two".to_owned(), false), ("far".to_owned(), true)];
+    assert_eq!(live(8).await, both);
+    assert_eq!(live(1).await, both[..1]);
+    trees.release(two).await.unwrap();
+    assert_eq!(live(8).await, both[1..]);
+    assert_eq!(world.refs(), before);
     drop((far, apart));
 }
 

@@ -1,12 +1,13 @@
 //! `ostler worktrees`: each command, its JSON and its exit code.
 
 use crate::support::{Ran, World};
+use crate::workers;
 use ostler::worktrees::{
     Author, Git, GitLimits, NewTree, Owner, OwnerKind, TreeLimits, Worktree, WorktreeSetup,
     Worktrees,
 };
 use ostler_exec::{Executor, SupervisorProgram};
-use ostler_model_server::Script;
+use ostler_model_server::{Script, text};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -281,4 +282,26 @@ async fn prune_and_discard_run_the_teardown_command_of_a_trusted_project() {
     }
     assert!(!escaped.exists(), "it has a sandbox");
     assert_eq!(object(&world, &["list"], 0), json!({"worktrees": []}));
+}
+
+/// A worker that commits says which worktrees in use change the same places, long before anybody merges.
+#[tokio::test]
+async fn a_worker_reports_overlaps_with_worktrees_in_use() {
+    let world = workers::world(|_, answers| match answers {
+        0 => workers::bash("printf 'one\\nTWO\\nthree\\n' > file"),
+        _ => text("Done."),
+    });
+    std::fs::create_dir_all(world.home()).unwrap();
+    let held = trees(&world).await.create(new_tree("held")).await.unwrap();
+    std::fs::write(held.path().join("file"), "one\nzwei\nthree\n").unwrap();
+    let apart = trees(&world).await.create(new_tree("apart")).await.unwrap();
+    std::fs::write(apart.path().join("other"), "x").unwrap();
+    crate::tasks::add(&world, &["Translate"]);
+    let ran = workers::once(&world, &[]);
+    let notices = workers::events(&ran, "notice");
+    assert_eq!(notices.len(), 1, "{ran:?}");
+    let expected = "worktree held, which is in use, changes the same files: file (lines 2 to 2); they conflict";
+    assert!(notices[0]["text"].as_str().unwrap().ends_with(expected), "{notices:?}");
+    assert_eq!(workers::events(&ran, "finished").len(), 1, "it is only a notice: {ran:?}");
+    drop((held, apart));
 }
