@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Instant;
 
 /// The run gives up by itself, with a message.
 const LIMIT: &str = "240";
@@ -25,6 +26,7 @@ fn run(tasks: &str, seed: &str, more: &[&str]) -> Output {
 fn run_if_possible(tasks: &str, seed: &str, more: &[&str]) -> Option<Output> {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("chaos");
+    let begin = Instant::now();
     let words = ["run", "--workers", "10", "--tasks", tasks, "--seed", seed, "--limit", LIMIT];
     let done = chaos(&[&words[..], more, &["--dir"]].concat(), &directory);
     let said = text(&done);
@@ -32,7 +34,11 @@ fn run_if_possible(tasks: &str, seed: &str, more: &[&str]) -> Option<Output> {
     println!("{}", said.trim_end());
     (!said.contains("SKIPPED: ")).then(|| {
         keep_only_what_was_recorded(&directory);
-        chaos(&["check"], &directory)
+        let check = chaos(&["check"], &directory);
+        let seconds = begin.elapsed().as_secs_f64();
+        let kind = if more.is_empty() { "a board in a file".to_owned() } else { more.join(" ") };
+        println!("chaos: sample of 10 workers and {tasks} tasks took {seconds:.1} s ({kind})");
+        check
     })
 }
 

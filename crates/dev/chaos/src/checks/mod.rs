@@ -1,6 +1,8 @@
 //! Reads what a run has recorded, and says what must not have happened.
 
 mod branches;
+#[cfg(test)]
+mod checks_tests;
 mod evidence;
 mod histories;
 mod letters;
@@ -34,14 +36,7 @@ impl Findings {
 /// # Errors
 /// If something is missing, or a rule was broken.
 pub fn run(directory: &Path) -> Result<(), String> {
-    let evidence = Evidence::read(directory)?;
-    let mut findings = Findings::default();
-    figures(&evidence, &mut findings);
-    let attempts = histories::check(&evidence, &mut findings);
-    reports::check(&evidence, &attempts, &mut findings);
-    overlaps::check(&evidence, &attempts, &mut findings)?;
-    branches::check(&evidence, &mut findings);
-    letters::check(&evidence, &mut findings);
+    let findings = examine(&Evidence::read(directory)?)?;
     println!("chaos check: {}", findings.figures.join(", "));
     let found = findings.violations.len();
     if found == 0 {
@@ -52,6 +47,17 @@ pub fn run(directory: &Path) -> Result<(), String> {
         println!("violation: {violation}");
     }
     Err(format!("chaos check: {found} violations"))
+}
+
+fn examine(evidence: &Evidence) -> Result<Findings, String> {
+    let mut findings = Findings::default();
+    figures(evidence, &mut findings);
+    let attempts = histories::check(evidence, &mut findings);
+    reports::check(evidence, &attempts, &mut findings);
+    overlaps::check(evidence, &attempts, &mut findings)?;
+    branches::check(evidence, &mut findings);
+    letters::check(evidence, &mut findings);
+    Ok(findings)
 }
 
 fn figures(evidence: &Evidence, findings: &mut Findings) {
