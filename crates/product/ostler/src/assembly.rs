@@ -184,7 +184,10 @@ impl Made {
         parts: &SessionParts,
     ) -> Agent {
         let Made { tools, gate, hooks, journal, learner } = self;
-        let model: Arc<dyn Model> = host.model().clone();
+        let model: Arc<dyn Model> = match options.effort {
+            Some(effort) => Arc::new(host.model().with_effort(effort)),
+            None => host.model().clone(),
+        };
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         Agent {
             meter: spending::meter(

@@ -10,6 +10,7 @@ use crate::transcripts::TranscriptPlaces;
 use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::ids::SessionId;
 use ostler_core::ledger::Purse;
+use ostler_core::model::Effort;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Hook, Tool};
 use ostler_core::session::ForkPoint;
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub undo: bool,
     pub model: String,
     pub fallback_model: Option<String>,
+    /// How hard the model tries; none: as the host's options say.
+    pub effort: Option<Effort>,
     /// A resumed session continues with the model that it was changed to, instead of `model`.
     pub keep_model: bool,
     /// Which session it is.
@@ -203,6 +206,7 @@ impl SessionOptions {
             undo: true,
             model: DEFAULT_MODEL.into(),
             fallback_model: None,
+            effort: None,
             keep_model: false,
             log: SessionChoice::New,
             transcripts: TranscriptPlaces::default(),

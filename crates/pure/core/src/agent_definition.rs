@@ -1,5 +1,6 @@
 //! What kind of agent somebody defined: its instructions, and what it may use of what its starter has.
 
+use crate::model::Effort;
 use crate::permission::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,15 @@ pub struct AgentDefinition {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// How hard its model tries; none: as hard as that of its starter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// Its call never waits for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// Names of skills that it knows from the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     #[serde(default, skip_serializing_if = "AgentIsolation::is_none")]
     pub isolation: AgentIsolation,
     /// A teammate changes nothing before the plan for its task is approved.

@@ -56,6 +56,35 @@ pub enum Thinking {
     Budget(u32),
 }
 
+/// How hard a model tries, for models that can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+            Effort::XHigh => "xhigh",
+            Effort::Max => "max",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max]
+            .into_iter()
+            .find(|effort| effort.name() == name)
+    }
+}
+
 /// What a model's stream says, in order. `Block` and `Cut` come when a block is complete, before later deltas.
 #[derive(Clone, Debug)]
 pub enum ModelEvent {

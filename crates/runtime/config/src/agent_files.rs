@@ -5,6 +5,7 @@ use crate::error::one_line;
 use crate::files::{FileRead, read_in, read_text};
 use crate::{ConfigError, SettingsPlaces};
 use ostler_core::agent_definition::{AgentDefinition, AgentIsolation};
+use ostler_core::model::Effort;
 use ostler_core::permission::{Mode, ToolName};
 use ostler_core::tool_facts::KnownTools;
 use serde::Serialize;
@@ -170,6 +171,9 @@ fn read(text: &str, file: &Path) -> Result<AgentDefinition, String> {
         model: word(&fields, "model")?.filter(|model| model != "inherit"),
         mode: word(&fields, "permissionMode")?.map(|text| mode(&text)).transpose()?,
         max_turns: max_turns(&fields)?,
+        effort: word(&fields, "effort")?.as_deref().and_then(Effort::named),
+        background: is_true(&fields, "background"),
+        skills: list(&fields, "skills").ok().flatten().unwrap_or_default(),
         plan_required: false,
         isolation: match word(&fields, "isolation")?.as_deref() {
             None | Some("none") => AgentIsolation::None,
@@ -179,6 +183,14 @@ fn read(text: &str, file: &Path) -> Result<AgentDefinition, String> {
             }
         },
     })
+}
+
+fn is_true(fields: &BTreeMap<String, Value>, key: &str) -> bool {
+    match fields.get(key) {
+        Some(Value::Bool(is_set)) => *is_set,
+        Some(Value::String(text)) => text.trim() == "true",
+        _ => false,
+    }
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -243,7 +255,8 @@ mod tests {
     #[test]
     fn a_definition_says_everything() {
         let text = "---\nname: checker\ndescription: Checks things\ntools: Read, Bash(git log:*)\n\
-            disallowedTools: [Write]\nmodel: haiku\npermissionMode: plan\nmaxTurns: 5\ncolor: red\n---\nCheck it.\n";
+            disallowedTools: [Write]\nmodel: haiku\npermissionMode: plan\nmaxTurns: 5\ncolor: red\n\
+            background: true\neffort: xhigh\nskills: [a, b]\n---\nCheck it.\n";
         let expected = AgentDefinition {
             name: "checker".into(),
             description: "Checks things".into(),
@@ -253,6 +266,9 @@ mod tests {
             model: Some("haiku".into()),
             mode: Some(Mode::Plan),
             max_turns: Some(5),
+            effort: Some(Effort::XHigh),
+            background: true,
+            skills: vec!["a".into(), "b".into()],
             plan_required: false,
             isolation: AgentIsolation::None,
         };

@@ -1,5 +1,6 @@
 //! What a model at its provider can do, and how it is to be used.
 
+pub use ostler_core::model::Effort;
 use serde::Deserialize;
 
 /// What a model with a fixed thinking budget may think when nobody said how much.
@@ -56,33 +57,6 @@ pub enum EffortSupport {
     Beta,
     #[default]
     No,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    Low,
-    Medium,
-    High,
-    XHigh,
-    Max,
-}
-
-impl Effort {
-    pub fn name(self) -> &'static str {
-        match self {
-            Effort::Low => "low",
-            Effort::Medium => "medium",
-            Effort::High => "high",
-            Effort::XHigh => "xhigh",
-            Effort::Max => "max",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max]
-            .into_iter()
-            .find(|effort| effort.name() == name)
-    }
 }
 
 /// How long the provider is asked to keep what was sent, where the protocol lets us ask.

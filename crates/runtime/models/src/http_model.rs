@@ -29,7 +29,7 @@ impl HttpModel {
         let transport = Transport::new(&settings, protocol.as_ref())?;
         let shared = ModelShared {
             protocol,
-            transport,
+            transport: Arc::new(transport),
             provider: settings.provider,
             deadlines: settings.deadlines,
             retry: settings.retry,
@@ -38,7 +38,7 @@ impl HttpModel {
             extras: settings.extras,
             jitter: settings.jitter,
             prices: settings.prices,
-            refused: Mutex::default(),
+            refused: Arc::default(),
         };
         Ok(HttpModel { shared: Arc::new(shared) })
     }
@@ -58,6 +58,13 @@ fn protocol_of(settings: &ModelSettings) -> Result<Arc<dyn Protocol>, ModelSetup
 }
 
 impl HttpModel {
+    /// The same model, told how hard to try. Both know what the provider refused, and share their connections.
+    #[must_use]
+    pub fn with_effort(&self, effort: Effort) -> Self {
+        let shared = ModelShared { effort: Some(effort), ..(*self.shared).clone() };
+        HttpModel { shared: Arc::new(shared) }
+    }
+
     /// Its models can search the web on the provider's side.
     pub fn searches_web(&self) -> bool {
         self.shared.provider.web_search
@@ -88,9 +95,10 @@ impl Model for HttpModel {
 }
 
 /// What all requests to one provider have in common.
+#[derive(Clone)]
 pub(crate) struct ModelShared {
     pub protocol: Arc<dyn Protocol>,
-    pub transport: Transport,
+    pub transport: Arc<Transport>,
     provider: Provider,
     pub deadlines: Deadlines,
     pub retry: RetryPolicy,
@@ -100,7 +108,7 @@ pub(crate) struct ModelShared {
     pub jitter: Jitter,
     prices: PriceBook,
     /// What the provider did not know, by model; it is not sent again.
-    refused: Mutex<HashMap<ModelId, RefusedFeatures>>,
+    refused: Arc<Mutex<HashMap<ModelId, RefusedFeatures>>>,
 }
 
 impl ModelShared {

@@ -1,5 +1,6 @@
 //! Several providers as one model: the name before the first slash says who is asked.
 
+use crate::capabilities::Effort;
 use crate::http_model::HttpModel;
 use ostler_core::ids::ModelId;
 use ostler_core::model::Request;
@@ -23,6 +24,13 @@ impl Providers {
     pub fn with(mut self, name: impl Into<String>, model: HttpModel) -> Self {
         self.own.insert(name.into(), model);
         self
+    }
+
+    /// The same models, told how hard to try.
+    #[must_use]
+    pub fn with_effort(&self, effort: Effort) -> Self {
+        let own = self.own.iter().map(|(name, model)| (name.clone(), model.with_effort(effort)));
+        Providers { default: self.default.with_effort(effort), own: own.collect() }
     }
 
     /// The provider of this model searches the web for it.

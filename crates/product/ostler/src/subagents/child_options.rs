@@ -12,6 +12,8 @@ use ostler_core::agent_definition::AgentDefinition;
 use ostler_core::event::AgentPath;
 use ostler_core::permission::Mode;
 use ostler_core::tool_facts::KnownTools;
+use ostler_skills::Skill;
+use std::sync::Arc;
 
 /// The model that is asked for goes before that of the definition.
 pub(super) fn of(
@@ -23,13 +25,17 @@ pub(super) fn of(
     let own = &above.origin.1;
     let model = model.or(definition.model.as_deref()).filter(|model| *model != "inherit");
     let model = model.map_or_else(|| above.agent.choice().primary.to_string(), str::to_owned);
+    let skills = skills(above, &definition.skills);
     let given = [own.append_system_prompt.as_deref().unwrap_or_default(), &definition.prompt];
+    let given = given.into_iter().chain(skills.iter().map(String::as_str));
+    let given = given.collect::<Vec<_>>().join("\n\n");
     let max_turns = definition.max_turns.into_iter().chain(own.max_turns).min();
     SessionOptions {
         log: SessionChoice::New,
         model,
         keep_model: false,
-        append_system_prompt: Some(given.join("\n\n").trim().to_owned()),
+        effort: definition.effort.or(own.effort),
+        append_system_prompt: Some(given.trim().to_owned()),
         instructions: own.instructions.clone().filter(|_| kinds::reads_instructions(definition)),
         mode: mode(definition.mode, above.agent.gate.mode()),
         // With what was added and approved since.
@@ -60,6 +66,18 @@ pub(super) fn of(
         jobs: JobOptions { keep: false, ..own.jobs },
         ..SessionOptions::clone(own)
     }
+}
+
+/// The texts of skills, as somebody reads them who uses none of what they could run. A skill that is not there is left
+/// out: the agent can still be told what to do.
+fn skills(above: &SessionShared, names: &[String]) -> Vec<String> {
+    let catalog = above.parts.skills.catalog();
+    let found = names.iter().filter_map(|name| catalog.find(name));
+    let text = |skill: Arc<Skill>| {
+        let Skill { name, body, .. } = &*skill;
+        format!("<skill name=\"{name}\">\n{}\n</skill>", body.trim())
+    };
+    found.map(text).collect()
 }
 
 /// Never looser than the one above.

@@ -135,7 +135,10 @@ impl Subagents {
     ) -> Result<StartedAgent, AgentRefused> {
         let above = self.above().ok_or(AgentRefused::Closing)?;
         let jobs = above.parts.jobs.get().cloned();
+        let is_kind = |it: &AgentDefinition| it.name == order.kind && it.background;
         let place = match (order.background, &jobs) {
+            // Where nothing can go on in the background, the call waits after all.
+            (false, Some(jobs)) if self.definitions.iter().any(is_kind) => jobs.reserve().ok(),
             (false, _) => None,
             (true, Some(jobs)) => Some(jobs.reserve().map_err(AgentRefused::NoJob)?),
             (true, None) => return Err(AgentRefused::NoJob("this session has no jobs".to_owned())),
