@@ -43,7 +43,7 @@ impl Profile {
         session.log = flags.session()?;
         session.transcripts = environment.transcripts()?;
         session.system_prompt.clone_from(&flags.system_prompt);
-        session.append_system_prompt.clone_from(&flags.append_system_prompt);
+        session.append_system_prompt = self.appended_prompt();
         session.instructions = Some(instructions(places, loaded.trusted));
         session.mode = flags.mode.or(loaded.mode).unwrap_or_default();
         session.allow.clone_from(&flags.allow);
@@ -78,6 +78,14 @@ impl Profile {
         session.event_log = true;
         session.keep_model = flags.model.is_none();
         Ok(Options { host, session })
+    }
+
+    /// A style belongs to our own system prompt: whoever replaces that says how answers should read.
+    fn appended_prompt(&self) -> Option<String> {
+        let style = self.output_styles().text.filter(|_| self.flags.system_prompt.is_none());
+        let parts: Vec<String> =
+            style.into_iter().chain(self.flags.append_system_prompt.clone()).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
     /// What the harness copies into worktrees and runs there. Of a project's files only what the person accepted.

@@ -1,7 +1,9 @@
 //! Everything that is known before a session opens: flags, environment, and the files people write.
 
 use crate::{Environment, Flags, ProfileError, places};
-use ostler::config::{self, CheckKind, FileApprovals, LoadedSettings, SettingsPlaces, Untrusted};
+use ostler::config::{
+    self, CheckKind, FileApprovals, LoadedSettings, OutputStyles, SettingsPlaces, Untrusted,
+};
 use ostler::{Approvals, Rule, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,6 +90,11 @@ impl Profile {
             tools: self.places.tools.clone(),
             ..Workspace::default()
         }
+    }
+
+    /// The output style that settings choose, and those that there are.
+    pub fn output_styles(&self) -> OutputStyles {
+        OutputStyles::find(&self.places, &self.loaded.values)
     }
 
     /// Where rules are stored that the person accepts for this project.

@@ -127,8 +127,7 @@ impl SettingsLayers<'_> {
     fn user(&mut self) -> Result<(), ConfigError> {
         let places = self.places;
         let home = &places.ostler_home;
-        let counts = places.sources.user;
-        let mut own = false;
+        let (counts, mut own) = (places.sources.user, false);
         if counts {
             own = self.rules(&home.join("permissions.yaml"), home, Tier::User)?;
         }
@@ -425,6 +424,7 @@ impl SettingsLayers<'_> {
         self.tell(&settings, file);
         self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
         self.loaded.ignored_hooks.extend(settings.hooks);
+        self.loaded.values.replace_style(settings.values);
         self.loaded.disabled_servers.extend(settings.disabled_servers);
         self.loaded.server_limits.add(settings.server_limits);
         if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {

@@ -16,6 +16,7 @@ mod json_comments;
 pub mod layers;
 mod located_json;
 mod misspelling;
+mod output_styles;
 pub mod permissions_yaml;
 mod places;
 mod plugins;
@@ -47,6 +48,7 @@ pub use built_in_rules::{DEFAULT_PERMISSIONS, default_policy};
 pub use error::ConfigError;
 pub use first_choice::{choose_mode, is_first_run};
 pub use layers::{LoadedSettings, load};
+pub use output_styles::{DEFAULT_STYLE, OutputStyles};
 pub use permissions_yaml::from_json;
 pub use places::{SettingsPlaces, Sources};
 pub use plugins::{

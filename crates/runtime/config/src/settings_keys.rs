@@ -41,7 +41,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "includeGitInstructions",
     "language",
     "modelOverrides",
-    "outputStyle",
     "plansDirectory",
     "pluginConfigs",
     "prefersReducedMotion",

@@ -100,6 +100,10 @@ pub const WEB_PRIVATE_HOSTS: Key = Key {
     request: "lets web pages be fetched from {}, also at private addresses",
 };
 
+/// It names one of the person's own texts, so a project may choose it before it is trusted; see [`crate::OutputStyles`].
+pub const OUTPUT_STYLE: Key =
+    Key { name: "outputStyle", form: Form::Text, variable: None, request: "" };
+
 pub const WEB_SEARCH: Key = Key {
     name: "webSearch",
     form: Form::Text,
@@ -117,7 +121,7 @@ const fn worktree_command(name: &'static str) -> Key {
     Key { name, form: Form::Text, variable: None, request: "" }
 }
 
-const KEYS: [&Key; 16] = [
+const KEYS: [&Key; 17] = [
     &MODEL,
     &FAST_MODE,
     &AUTO_COMPACT,
@@ -131,6 +135,7 @@ const KEYS: [&Key; 16] = [
     &SMALL_MODEL,
     &WEB_PRIVATE_HOSTS,
     &WEB_SEARCH,
+    &OUTPUT_STYLE,
     &WORKTREE_SETUP,
     &WORKTREE_TEARDOWN,
     &WORKTREE_CHECK,
@@ -190,6 +195,11 @@ impl Values {
     /// A later file wins.
     pub(crate) fn replace(&mut self, later: Values) {
         self.set.extend(later.set);
+    }
+
+    /// Of a file that is not trusted only what can do no harm.
+    pub(crate) fn replace_style(&mut self, mut untrusted: Values) {
+        self.set.extend(untrusted.set.remove_entry(OUTPUT_STYLE.name));
     }
 
     /// None: the key is not one of these. Some text: why the value is ignored.
