@@ -71,26 +71,24 @@ impl Flags {
             Some(Err(why)) => return usage(&format!("--at {why}")),
             None => ForkPoint::End,
         };
-        let forked = |id: Option<&String>| {
-            let name = self.session_id.as_deref().filter(|id| ostler::is_uuid(id));
-            let name = name.map(SessionId::new);
-            SessionChoice::Fork(ForkSource { session: id.cloned(), at, name })
-        };
-        match (&self.resume, self.continue_newest, self.fork, &self.session_id) {
-            (Some(id), _, true, _) => Ok(forked(Some(id))),
+        if let Some(id) = self.session_id.as_deref().filter(|id| !ostler::is_uuid(id)) {
+            return usage(&format!("--session-id must be a UUID, not \"{id}\""));
+        }
+        let name = self.session_id.as_deref().map(SessionId::new);
+        match (&self.resume, self.continue_newest, self.fork, name) {
+            (resumed, continued, true, name) if resumed.is_some() || continued => {
+                Ok(SessionChoice::Fork(ForkSource { session: resumed.clone(), at, name }))
+            }
             (Some(_), _, false, Some(_)) => {
                 usage("--session-id with --resume needs --fork-session")
             }
+            (None, true, false, Some(_)) => {
+                usage("--session-id with --continue needs --fork-session")
+            }
             (Some(id), ..) => Ok(SessionChoice::Resume(id.clone())),
-            (None, true, true, _) => Ok(forked(None)),
             (None, true, ..) => Ok(SessionChoice::Continue),
             (None, false, true, _) => usage("--fork-session needs --resume ID or --continue"),
-            (None, false, false, Some(id)) if ostler::is_uuid(id) => {
-                Ok(SessionChoice::Named(SessionId::new(id.as_str())))
-            }
-            (None, false, false, Some(id)) => {
-                usage(&format!("--session-id must be a UUID, not \"{id}\""))
-            }
+            (None, false, false, Some(id)) => Ok(SessionChoice::Named(id)),
             (None, false, false, None) => Ok(SessionChoice::New),
         }
     }
@@ -129,5 +127,25 @@ mod tests {
         assert_eq!(split("Read,Edit(./a, b/**) Bash"), ["Read", "Edit(./a, b/**)", "Bash"]);
         assert_eq!(split(""), [] as [&str; 0]);
         assert_eq!(split("  Read ,, Grep "), ["Read", "Grep"]);
+    }
+
+    #[test]
+    fn an_id_is_for_a_session_that_is_new() {
+        const ID: &str = "0196f3a2-0000-4000-8000-000000000000";
+        let chosen = |resume: Option<&str>, continue_newest, fork, id: Option<&str>| {
+            let (resume, session_id) = (resume.map(str::to_owned), id.map(str::to_owned));
+            Flags { resume, continue_newest, fork, session_id, ..Flags::default() }.session()
+        };
+        let name = Some(SessionId::new(ID));
+        for (resume, continued) in [(Some("s"), false), (None, true)] {
+            let session = resume.map(str::to_owned);
+            let fork = ForkSource { session, at: ForkPoint::End, name: name.clone() };
+            let found = chosen(resume, continued, true, Some(ID));
+            assert!(matches!(found, Ok(SessionChoice::Fork(it)) if it == fork), "{resume:?}");
+            let refused = chosen(resume, continued, false, Some(ID)).unwrap_err().to_string();
+            assert!(refused.contains("needs --fork-session"), "{refused}");
+            let refused = chosen(resume, continued, true, Some("x")).unwrap_err().to_string();
+            assert!(refused.contains("must be a UUID"), "{refused}");
+        }
     }
 }

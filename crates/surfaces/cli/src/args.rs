@@ -156,8 +156,8 @@ pub struct RunArgs {
     /// as they are
     #[arg(long, value_name = "TURN|ENTRY", requires = "fork_session", help_heading = SESSIONS)]
     pub at: Option<String>,
-    /// Use this UUID as the id of the new session
-    #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
+    /// Use this UUID as the id of the new session, or of the copy that --fork-session makes
+    #[arg(long, value_name = "UUID", help_heading = SESSIONS)]
     pub session_id: Option<String>,
     /// Let background jobs continue after Ostler exits; resume the session to get them back
     #[arg(long, help_heading = SESSIONS)]
