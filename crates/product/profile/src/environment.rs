@@ -7,7 +7,7 @@ use ostler::config::values::AUTO_COMPACT;
 use ostler::{
     Calendar, Credentials, Deadlines, Provider, ProxySettings, Thinking, TranscriptPlaces,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -323,6 +323,23 @@ impl Environment {
         allowed
     }
 
+    /// What commands may see of the variables that the program which started us has set for us: those that its own
+    /// environment (`theirs`, as the kernel shows it) lacks or has with another value. A credential stays out.
+    pub fn set_by_program(&self, theirs: &[u8]) -> Vec<(OsString, OsString)> {
+        let had: HashSet<&[u8]> = theirs.split(|byte| *byte == 0).collect();
+        let is_new = |(name, value): &(&OsString, &OsString)| {
+            let pair = [name.as_encoded_bytes(), b"=", value.as_encoded_bytes()].concat();
+            !had.contains(pair.as_slice())
+        };
+        let set: Vec<(OsString, OsString)> = self
+            .variables()
+            .filter(is_new)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let names: Vec<&str> = set.iter().filter_map(|(name, _)| name.to_str()).collect();
+        ostler::allowed_environment(set.clone(), &names)
+    }
+
     /// `N` or `N:BYTES`: stop at the N-th write of the log, after BYTES of it. For crash tests.
     pub fn fault(&self) -> Option<ostler::Fault> {
         if !cfg!(debug_assertions) {
@@ -334,5 +351,27 @@ impl Environment {
             None => (text.as_str(), None),
         };
         Some(ostler::Fault { after_writes: writes.parse().ok()?, torn })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_program_has_set_reaches_commands() {
+        let pairs = [
+            ("KEPT", "1"),
+            ("CHANGED", "new"),
+            ("ADDED", "x"),
+            ("ADDED_TOKEN", "x"),
+            ("ANTHROPIC_BASE_URL", "http://x"),
+            ("DB", "postgres://ann:pw@host/db"),
+        ];
+        let all = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment: Environment = all.into_iter().collect();
+        let given = environment.set_by_program(b"KEPT=1\0CHANGED=old\0");
+        let names: Vec<&str> = given.iter().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(names, ["ADDED", "CHANGED"]);
     }
 }
