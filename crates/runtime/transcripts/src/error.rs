@@ -14,10 +14,6 @@ pub enum TranscriptError {
     Empty(PathBuf),
     #[error("{prefix} matches several transcripts: {}. Give more of the id", .ids.join(", "))]
     Ambiguous { prefix: String, ids: Vec<String> },
-    #[error("{0} was not written by Ostler, so nothing is appended to it")]
-    NotOurs(PathBuf),
-    #[error("\"{0}\" cannot be the name of a transcript: it is not a UUID")]
-    NotAUuid(String),
 }
 
 impl TranscriptError {

@@ -19,7 +19,9 @@ pub(crate) fn note(text: &str) -> Block {
 
 /// A summary that another program wrote, as the conversation begins with it.
 pub(crate) fn summary(text: &str) -> Message {
-    let text = text.replace("</summary>", "</ summary>");
+    // One that we wrote has the tag already.
+    let own = text.trim().strip_prefix("<summary>").and_then(|it| it.strip_suffix("</summary>"));
+    let text = own.map_or(text, str::trim).replace("</summary>", "</ summary>");
     let text = format!("<summary>\n{text}\n</summary>");
     Message::User { content: vec![Block::Text { text, meta: true }] }
 }

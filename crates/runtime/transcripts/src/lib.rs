@@ -1,5 +1,4 @@
 //! Conversations that other coding agents wrote to disk: found, listed, read, and turned into the entries of a new session.
-//! And the other way round: our own conversations in the layout that the Claude Agent SDKs read.
 //!
 //! ```text
 //! <claude home>/projects/<directory, other characters as ->/<uuid>.jsonl    one entry per line, linked by parentUuid
@@ -13,7 +12,6 @@
 //! - **What cannot be read is counted**, never guessed, and never the end of the import.
 //! - **Everything is bounded**: the size of a file, a line, an image, a listing, and the number of entries.
 //! - **No path of a transcript is ever opened**: what it says about files stays text.
-//! - The writer appends to files that it wrote itself, and to no others.
 //!
 //! Deliberately absent: the environment, the location of the home directory, the clock.
 
@@ -29,8 +27,6 @@ mod opencode;
 mod opencode_database;
 mod opencode_files;
 mod step_builder;
-mod transcript_file;
-mod transcript_lines;
 mod wire_blocks;
 
 pub use claude::{ClaudeTranscripts, project_directory_name};
@@ -39,8 +35,6 @@ pub use conversation::{Conversation, Program, Step};
 pub use error::TranscriptError;
 pub use iso_time::{iso_time, parse_iso_time};
 pub use opencode::OpencodeTranscripts;
-pub use transcript_file::TranscriptFile;
-pub use transcript_lines::{AnswerFacts, SessionHeader, TranscriptLines};
 
 use ostler_core::time::Timestamp;
 use std::path::PathBuf;

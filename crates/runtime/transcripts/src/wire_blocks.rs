@@ -1,9 +1,9 @@
-//! Blocks as the Messages API writes them: read from a transcript, and written to one.
+//! Blocks as the Messages API writes them, read from a transcript.
 
 use crate::conversation::LeftOut;
 use crate::foreign_text::{self, CallNames};
 use ostler_core::message::{Block, Image, ResultPart};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Turns the content of messages into blocks.
 #[derive(Default)]
@@ -74,41 +74,4 @@ fn image(block: &Value) -> Option<Image> {
         "url" => foreign_text::image_url(text("url")?),
         _ => None,
     }
-}
-
-/// None: only our own log can hold it.
-pub(crate) fn write(block: &Block) -> Option<Value> {
-    Some(match block {
-        Block::Text { text, .. } => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signature } => {
-            let signature = signature.as_deref().unwrap_or_default();
-            json!({ "type": "thinking", "thinking": text, "signature": signature })
-        }
-        Block::Redacted { data } => json!({ "type": "redacted_thinking", "data": data }),
-        Block::Provider(_) => return None,
-        Block::Image(image) => write_image(image),
-        Block::ToolUse { id, name, input, .. } => {
-            json!({ "type": "tool_use", "id": id.as_str(), "name": name, "input": input })
-        }
-        Block::ToolResult { id, content, is_error } => {
-            let content = match content.as_slice() {
-                [ResultPart::Text { text }] => Value::String(text.clone()),
-                parts => parts.iter().map(write_part).collect(),
-            };
-            let id = id.as_str();
-            json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error })
-        }
-    })
-}
-
-fn write_part(part: &ResultPart) -> Value {
-    match part {
-        ResultPart::Text { text } => json!({ "type": "text", "text": text }),
-        ResultPart::Image(image) => write_image(image),
-    }
-}
-
-fn write_image(image: &Image) -> Value {
-    let source = json!({ "type": "base64", "media_type": image.media, "data": &*image.data });
-    json!({ "type": "image", "source": source })
 }

@@ -1,12 +1,12 @@
 //! What a listing shows of a transcript: one pass, nothing kept.
 
 use super::reader::is_typed;
+use crate::TranscriptInfo;
 use crate::conversation::Program;
 use crate::error::TranscriptError;
 use crate::foreign_text::first_words;
 use crate::iso_time::parse_iso_time;
 use crate::json_lines::{self, MAX_LINE};
-use crate::{TranscriptInfo, transcript_lines};
 use ostler_core::time::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,6 +15,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+/// Who wrote a line of ours, in its field `entrypoint`.
+const OURS: &str = "ostler";
 /// So much of a file is looked at. What is counted is too low for a longer one.
 const LOOKED_AT: u64 = 64 << 20;
 
@@ -111,7 +113,7 @@ impl Glance {
             return;
         }
         self.messages += 1;
-        self.is_ours |= head.entrypoint.as_deref() == Some(transcript_lines::ENTRYPOINT);
+        self.is_ours |= head.entrypoint.as_deref() == Some(OURS);
         if let Some(branch) = head.git_branch.as_ref().filter(|branch| !branch.is_empty()) {
             self.branch = Some(first_words(branch));
         }
