@@ -17,6 +17,8 @@ pub struct SessionFacts {
     /// Where the credential came from.
     pub key_source: String,
     pub version: String,
+    /// The name of the output style in use.
+    pub output_style: String,
 }
 
 impl SessionFacts {
@@ -37,6 +39,7 @@ impl SessionFacts {
             model_skills: named(|skill| skill.for_model),
             key_source: key_source.to_owned(),
             version: version.to_owned(),
+            output_style: "default".to_owned(),
         }
     }
 }

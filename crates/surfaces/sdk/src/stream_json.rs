@@ -172,13 +172,14 @@ impl StreamJson {
     fn init(&self) -> Value {
         let SessionFacts { cwd, tools, mode, user_skills, model_skills, key_source, .. } =
             &*self.facts;
+        let output_style = &self.facts.output_style;
         let mut commands = vec!["compact".to_owned(), "context".to_owned(), "cost".to_owned()];
         commands.extend(user_skills.iter().cloned());
         let model = self.facts.models.first().map(|(model, _)| model.as_str());
         self.frames.named(json!({
             "type": "system", "subtype": "init", "cwd": cwd, "tools": tools,
             "mcp_servers": [], "model": model, "permissionMode": mode,
-            "slash_commands": commands, "apiKeySource": key_source, "output_style": "default",
+            "slash_commands": commands, "apiKeySource": key_source, "output_style": output_style,
             "agents": [], "skills": model_skills, "plugins": [],
             "claude_code_version": SPEAKS, "ostler_version": self.facts.version,
         }))

@@ -28,7 +28,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         Access::Given(credentials) => credentials,
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
     };
-    let source = credentials.label.clone();
+    let (source, style) = (credentials.label.clone(), profile.output_styles().chosen);
     let options = unattended(profile.options(credentials)?);
     let budgets = options.host.budgets;
     ostler::block_on(async {
@@ -40,7 +40,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         };
         let mut signals = Signals::new()?;
         profile.news().iter().for_each(|notice| warn(notice));
-        let mut output = output::of_run(&session, args, &source, began);
+        let mut output = output::of_run(&session, args, (&source, &style), began);
         let code = async {
             let Some(prompt) = prompt else {
                 let driver = match session.can_resume_turn() {

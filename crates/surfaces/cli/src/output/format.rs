@@ -12,15 +12,18 @@ use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-/// `source` names the credential in use.
+/// `source` names the credential in use, and `style` the output style.
 pub fn of_run(
     session: &Session,
     args: &RunArgs,
-    source: &str,
+    (source, style): (&str, &str),
     began: Timestamp,
 ) -> Box<dyn Output> {
     let (sink, verbose) = (Standard, args.verbose);
-    let facts = || Arc::new(SessionFacts::of(session, source, env!("CARGO_PKG_VERSION")));
+    let facts = || {
+        let facts = SessionFacts::of(session, source, env!("CARGO_PKG_VERSION"));
+        Arc::new(SessionFacts { output_style: style.to_owned(), ..facts })
+    };
     let ids = Arc::new(SystemIds);
     match args.output_format {
         Format::Text if std::io::stdout().is_terminal() => {

@@ -59,6 +59,7 @@ fn facts() -> Arc<SessionFacts> {
         model_skills: Vec::new(),
         key_source: "a test".into(),
         version: "0.0.0".into(),
+        output_style: "default".into(),
     })
 }
 
