@@ -175,7 +175,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
-pub use ostler_core::session::{AgentState, ForkPoint};
+pub use ostler_core::session::{AgentState, ForkPoint, changed_input_line};
 pub use ostler_core::session_state::SessionState;
 pub use ostler_core::teammate::{PlanView, TeammatePhase, TeammateStatus};
 pub use ostler_core::text::{dollars, thousands};

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 #[derive(Default)]
 pub(crate) struct AgentAnswers {
-    /// Of calls that give one, until they have ended.
+    /// Of calls that give one, until they have ended, or the agent in the background that they started.
     tasks: HashMap<CallId, String>,
     open: HashMap<AgentPath, Answering>,
 }
@@ -21,8 +21,15 @@ impl AgentAnswers {
                     self.tasks.insert(id.clone(), task.to_owned());
                 }
             }
+            // An agent in the background may begin after its call has ended.
+            Event::CallFinished { detail: Some(detail), .. } if detail["job"].is_string() => {}
             Event::CallFinished { id, .. } => _ = self.tasks.remove(id),
-            Event::Closed { .. } => _ = self.open.remove(&envelope.agent),
+            Event::Closed { .. } => {
+                self.open.remove(&envelope.agent);
+                if let Some(call) = &envelope.parent {
+                    self.tasks.remove(call);
+                }
+            }
             event if !envelope.agent.is_root() => {
                 if let Some(answer) = Answering::of(event) {
                     self.open.insert(envelope.agent.clone(), answer);

@@ -104,10 +104,10 @@ pub struct AgentSdkArgs {
     /// Accepted for compatibility: the session always begins with the first line
     #[arg(long, hide = true)]
     pub await_initialize: bool,
-    /// Accepted for compatibility
+    /// Say on standard error what has no effect
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, value_name = "FILTER")]
     pub debug: Option<Option<String>>,
-    /// Accepted for compatibility
+    /// The same as --debug
     #[arg(long, hide = true)]
     pub debug_to_stderr: bool,
     /// Accepted for compatibility
@@ -130,11 +130,14 @@ impl AgentSdkArgs {
         self.permission_prompt_tool.as_deref().filter(|_| asks)
     }
 
+    /// Somebody wants to know more than programs usually do.
+    pub fn debugs(&self) -> bool {
+        self.debug.is_some() || self.debug_to_stderr
+    }
+
     /// Flags of this run that change nothing.
     pub fn without_effect(&self) -> impl Iterator<Item = &'static str> {
         let given = [
-            (self.debug.is_some(), "--debug"),
-            (self.debug_to_stderr, "--debug-to-stderr"),
             (self.debug_file.is_some(), "--debug-file"),
             (self.prompt_suggestions, "--prompt-suggestions"),
         ];
@@ -301,7 +304,8 @@ mod tests {
     fn flags_without_an_effect_are_named() {
         let args =
             AgentSdkArgs { debug: Some(None), prompt_suggestions: true, ..AgentSdkArgs::default() };
-        assert_eq!(args.without_effect().collect::<Vec<_>>(), ["--debug", "--prompt-suggestions"]);
+        assert!(args.debugs() && !AgentSdkArgs::default().debugs());
+        assert_eq!(args.without_effect().collect::<Vec<_>>(), ["--prompt-suggestions"]);
     }
 
     #[test]

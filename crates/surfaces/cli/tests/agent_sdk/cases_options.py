@@ -2,7 +2,13 @@
 
 import json
 
-from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, ProcessError, ResultError
+from claude_agent_sdk import (
+    AgentDefinition,
+    ClaudeSDKClient,
+    HookMatcher,
+    ProcessError,
+    ResultError,
+)
 from rig import *
 
 
@@ -414,11 +420,13 @@ async def enabled_thinking_without_a_budget_is_adaptive(world):
 
 
 @case
-async def flags_without_an_effect_say_so(world):
-    world.model(say("ok"))
-    await ask(world, extra_args={"debug": None, "prompt-suggestions": None})
+async def flags_without_an_effect_say_so_to_those_who_debug(world):
+    world.model(say("ok"), say("ok"))
+    await ask(world, extra_args={"prompt-suggestions": None})
+    assert world.stderr == []
+    await ask(world, extra_args={"debug-to-stderr": None, "prompt-suggestions": None})
     said = [line for line in world.stderr if "no effect" in line]
-    assert len(said) == 2 and "--debug" in said[0] and "--prompt-suggestions" in said[1], world.stderr
+    assert len(said) == 1 and "--prompt-suggestions" in said[0], world.stderr
 
 
 @case
@@ -429,12 +437,58 @@ async def background_tasks_can_be_switched_off(world):
 
 
 @case
-async def what_has_no_effect_is_said_once(world):
-    world.model(say("ok"))
-    agents = {"a": AgentDefinition(description="d", prompt="p", memory="user", background=True)}
-    await ask(world, agents=agents, env={"CLAUDE_CODE_ENABLE_TASKS": "0"})
-    said = [line for line in world.stderr if "no effect" in line]
-    assert len(said) == 3 and all(line in "\n".join(said) for line in ("CLAUDE_CODE_ENABLE_TASKS", "memory of the agent a", "background of the agent a")), said
+async def what_has_no_effect_is_named_where_a_program_can_ask(world):
+    world.model(say("ok"), say("ok"))
+    agents = {"a": AgentDefinition(description="d", prompt="p", memory="user")}
+    env = {"CLAUDE_CODE_ENABLE_TASKS": "0"}
+    await ask(world, agents=agents, env=env)
+    assert world.stderr == []
+
+    async def hook(*_):
+        return {}
+
+    hooks = {"OfTheFuture": [HookMatcher(hooks=[hook])]}
+    async with ClaudeSDKClient(world.options(agents=agents, hooks=hooks)) as client:
+        info = await client.get_server_info()
+    unused = info["ostler_without_effect"]
+    assert unused == ["hooks on the event OfTheFuture", "memory of the agent a"], unused
+    await ask(world, agents=agents, env=env, extra_args={"debug-to-stderr": None})
+    said = "\n".join(line for line in world.stderr if "no effect" in line)
+    assert "CLAUDE_CODE_ENABLE_TASKS" in said and "memory of the agent a" in said, said
+
+
+@case
+async def the_output_style_is_that_of_the_settings(world):
+    styles = world.home / ".claude/output-styles"
+    styles.mkdir(parents=True)
+    (styles / "terse.md").write_text("---\nname: Terse\ndescription: d\n---\nAnswer in three words.")
+    (world.cwd / ".claude").mkdir()
+    local = world.cwd / ".claude/settings.local.json"
+    local.write_text(json.dumps({"outputStyle": "local-test-style"}))
+    text = "Answer in three words."
+    world.model(
+        say("ok"), say("ok"), say("ok", expect={"contains": [text]}), say("ok", expect={"lacks": ["/system"]}),
+    )
+    own = lambda messages: messages[0].data["output_style"]
+    assert own(await ask(world, setting_sources=["user", "project", "local"])) == "local-test-style"
+    assert own(await ask(world, setting_sources=["user"])) == "default"
+    settings = json.dumps({"outputStyle": "Terse"})
+    preset = {"type": "preset", "preset": "claude_code"}
+    assert own(await ask(world, settings=settings, system_prompt=preset)) == "Terse"
+    # A program that replaces the system prompt replaces the style with it.
+    assert own(await ask(world, settings=settings)) == "Terse"
+    async with ClaudeSDKClient(world.options(settings=settings)) as client:
+        info = await client.get_server_info()
+    assert info["output_style"] == "Terse"
+    assert info["available_output_styles"] == ["default", "Terse"]
+    assert world.stderr == []
+
+
+@case
+async def variables_that_a_program_sets_reach_commands(world):
+    world.model(call("Bash", command='echo "$MY_FLAG:$MY_TOKEN:$ANTHROPIC_API_KEY"'), say("done"))
+    messages = await ask(world, env={"MY_FLAG": "on", "MY_TOKEN": "secret"})
+    assert tool_results(messages)[0].content == "on::", tool_results(messages)
 
 
 @case

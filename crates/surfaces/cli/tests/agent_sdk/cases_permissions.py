@@ -83,6 +83,18 @@ async def the_input_can_be_changed(world):
 
 
 @case
+async def the_result_of_a_changed_call_is_only_its_result(world):
+    told = "The user changed the input"
+    world.model(call("Bash", command="touch wrong"), say("done", expect={"contains": [told, "right"]}))
+    changed = {"command": "echo right"}
+    messages, _ = await asked(world, lambda *_: PermissionResultAllow(updated_input=changed))
+    [block] = tool_results(messages)
+    assert block.content == "right", block
+    [user] = [m for m in messages if type(m).__name__ == "UserMessage"]
+    assert user.tool_use_result["stdout"] == "right", user.tool_use_result
+
+
+@case
 async def a_changed_input_is_still_denied_by_rules(world):
     world.model(call("Bash", command="touch wrong"), say("done"))
     changed = {"command": "rm -rf precious"}

@@ -32,7 +32,7 @@ async def init_comes_first_and_describes_the_session(world):
     assert "Task" in init["tools"] and "Bash" in init["tools"] and "Agent" not in init["tools"]
     assert init["permissionMode"] == "default" and init["mcp_servers"] == []
     assert init["apiKeySource"] and init["output_style"] == "default"
-    assert {"compact", "context"} <= set(init["slash_commands"])
+    assert {"compact", "context", "cost", "clear"} <= set(init["slash_commands"])
 
 
 @case
@@ -47,6 +47,7 @@ async def the_result_has_every_field(world):
     [(model, used)] = found.model_usage.items()
     assert model == "scripted" and used["outputTokens"] == found.usage["output_tokens"]
     assert used["costUSD"] == found.total_cost_usd and used["contextWindow"] > 0
+    assert used["provider"] == "firstParty" and used["webSearchRequests"] == 0
     assert found.permission_denials == [] and found.session_id
 
 
@@ -412,3 +413,36 @@ async def a_result_names_the_messages_that_have_a_uuid(world):
     first, second = [m for m in messages if isinstance(m, ResultMessage)]
     assert first.user_message_uuid == "u-1" and first.user_message_uuids == ["u-1"]
     assert second.user_message_uuid is None and second.user_message_uuids is None
+
+
+@case
+async def the_first_answer_and_event_name_the_message(world):
+    world.model(call("Bash", command="echo hi"), say("one"))
+
+    async def prompts():
+        yield {"type": "user", "uuid": "u-1", "message": {"role": "user", "content": "first"}}
+
+    options = world.options(include_partial_messages=True)
+    messages = [m async for m in query(prompt=prompts(), options=options)]
+    for kind in (AssistantMessage, StreamEvent):
+        found = [m.user_message_uuids for m in messages if isinstance(m, kind)]
+        assert found[0] == ["u-1"] and set(map(str, found[1:])) == {"None"}, found
+
+
+@case
+async def where_a_message_comes_from_is_told_back(world):
+    world.model(say("one"), say("two"))
+
+    async def prompts():
+        origin = {"kind": "human"}
+        yield {"type": "user", "origin": origin, "message": {"role": "user", "content": "first"}}
+        # A program speaks for nobody else.
+        origin = {"kind": "peer", "from": "x"}
+        yield {"type": "user", "origin": origin, "message": {"role": "user", "content": "second"}}
+
+    options = world.options(extra_args={"replay-user-messages": None})
+    messages = [m async for m in query(prompt=prompts(), options=options)]
+    origins = [m.origin for m in messages if isinstance(m, ResultMessage)]
+    assert origins == [{"kind": "human"}, None], origins
+    replayed = {m.content: m.origin for m in messages if isinstance(m, UserMessage)}
+    assert replayed == {"first": {"kind": "human"}, "second": None}, replayed

@@ -80,6 +80,21 @@ async def a_fork_gets_the_id_it_was_given(world):
 
 
 @case
+async def the_newest_session_is_forked_under_an_id(world):
+    world.model(say("one"), say("two", expect={"contains": ["first"]}))
+    first = result(await ask(world, "first")).session_id
+    wanted = str(uuid.uuid4())
+    more = {"continue_conversation": True, "session_id": wanted}
+    fork = result(await ask(world, "second", fork_session=True, **more))
+    assert fork.session_id == wanted != first
+    try:
+        await ask(world, "third", **more)
+        raise AssertionError("no exception")
+    except (ProcessError, ResultError) as error:
+        assert error.exit_code == 1
+
+
+@case
 async def an_id_cannot_be_used_twice(world):
     world.model(say("one"))
     wanted = str(uuid.uuid4())
@@ -305,12 +320,48 @@ async def a_fork_of_a_store_gets_the_id_it_was_given(world):
 
 
 @case
+async def a_compacted_session_is_read_and_resumed_from_its_summary(world):
+    import shutil
+
+    store = InMemorySessionStore()
+    world.model(
+        say("a-one"), say("a-two"), say("<summary>They counted.</summary>"), say("a-three"),
+        say("a-four", expect={
+            "contains": ["They counted.", "second prompt", "third prompt"],
+            # The first turn is only in the summary.
+            "lacks": ["/messages/5"],
+        }),
+    )
+    async with ClaudeSDKClient(world.options(session_store=store)) as client:
+        await turn(client, "first prompt")
+        await turn(client, "second prompt")
+        compacted = await turn(client, "/compact")
+        id = result(await turn(client, "third prompt")).session_id
+    [boundary] = system(compacted, "compact_boundary")
+    metadata = boundary["compact_metadata"]
+    assert metadata["duration_ms"] >= 0 and metadata["cumulative_dropped_tokens"] >= 0
+    read = reading(world, get_session_messages, id)
+    assert [m.type for m in read] == ["user", "user", "assistant"], read
+    assert "They counted." in read[0].message["content"]
+    assert read[1].message["content"] == "third prompt"
+    [path] = (world.home / ".claude/projects").glob("*/*.jsonl")
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    [made] = [e for e in entries if e.get("subtype") == "compact_boundary"]
+    assert made["uuid"] == boundary["uuid"] and made["parentUuid"] is None
+    shutil.rmtree(world.home)
+    world.home.mkdir()
+    again = result(await ask(world, "fourth", session_store=store, resume=id))
+    assert again.result == "a-four" and again.session_id == id
+
+
+@case
 async def a_conversation_can_be_cleared(world):
     world.model(say("one"), say("two", expect={"lacks": ["/messages/1"]}))
     async with ClaudeSDKClient(world.options()) as client:
-        await turn(client, "first prompt")
+        spent = result(await turn(client, "first prompt")).total_cost_usd
         messages = await turn(client, "/clear")
         assert "ConversationResetMessage" in [type(m).__name__ for m in messages]
+        assert spent > 0 and result(messages).total_cost_usd == 0
         assert result(messages).num_turns == 0
         assert texts(await turn(client, "second prompt")) == ["two"]
 
@@ -376,6 +427,17 @@ async def only_the_turn_that_was_named_is_dropped(world):
         raise AssertionError("no exception")
     except (ProcessError, ResultError) as error:
         assert "Resume rejected by --resume-drops-turn:" in str(error), error
+    # A fork that is refused is none.
+    logs = sorted((world.home / ".ostler/sessions").rglob("*.log"))
+    files = sorted((world.home / ".claude/projects").rglob("*.jsonl"))
+    try:
+        more = {"resume_session_at": answers[0], "resume_drops_turn": prompts[1]}
+        await ask(world, "x", resume=id, fork_session=True, **more)
+        raise AssertionError("no exception")
+    except (ProcessError, ResultError) as error:
+        assert "Resume rejected by --resume-drops-turn:" in str(error), error
+    assert sorted((world.home / ".ostler/sessions").rglob("*.log")) == logs and logs
+    assert sorted((world.home / ".claude/projects").rglob("*.jsonl")) == files
     found = await ask(world, "x", resume=id, resume_session_at=answers[1], resume_drops_turn=prompts[2])
     assert result(found).result == "instead of three"
 

@@ -61,6 +61,7 @@ fn a_turn_has_its_frames_in_this_order() {
             "time_to_request_ms",
             "total_cost_usd",
             "ttft_ms",
+            "ttft_stream_ms",
             "type",
             "usage",
             "uuid",

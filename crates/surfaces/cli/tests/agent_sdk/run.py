@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 
+import cases_agents
 import cases_client
 import cases_hooks
 import cases_mcp

@@ -43,6 +43,8 @@ pub struct UserLine {
     pub should_query: bool,
     /// The text goes to the model as it is, also if it begins with a slash.
     pub verbatim: bool,
+    /// The program says that a person wrote it.
+    pub origin: Option<Value>,
 }
 
 impl UserLine {
@@ -117,6 +119,8 @@ fn user(fields: &Map<String, Value>) -> Result<UserLine, String> {
         uuid: text(fields, "uuid").filter(|uuid| !uuid.is_empty()),
         should_query: flag("shouldQuery").unwrap_or(true),
         verbatim: flag("client_composed").unwrap_or(false),
+        // A program can speak for a person, and for nobody else.
+        origin: fields.get("origin").filter(|origin| origin["kind"] == "human").cloned(),
     })
 }
 

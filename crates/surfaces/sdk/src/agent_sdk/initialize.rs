@@ -3,7 +3,7 @@
 use super::callback_hooks::CallbackSpec;
 use super::message_frames::{CAPABILITIES, STANDS_FOR};
 use super::permission_updates::mode_named;
-use ostler::{AgentDefinition, AgentKind, Skill};
+use ostler::{AgentDefinition, AgentKind, Effort, Skill};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ pub struct InitializeRequest {
     /// What it says about these servers, by their names.
     pub sdk_server_configs: Value,
     pub json_schema: Option<Value>,
-    /// What it asks for and does not get, for people.
+    /// What it asks for and does not get, in words.
     pub without_effect: Vec<String>,
 }
 
 /// Fields of an agent's definition that change nothing here.
-const IGNORED_OF_AGENTS: [&str; 6] =
-    ["skills", "memory", "mcpServers", "initialPrompt", "background", "effort"];
+const IGNORED_OF_AGENTS: [&str; 3] = ["memory", "mcpServers", "initialPrompt"];
 /// The same of the whole request.
-const IGNORED: [&str; 4] = ["planModeInstructions", "toolAliases", "title", "plugins"];
+const IGNORED: [&str; 5] =
+    ["planModeInstructions", "toolAliases", "title", "plugins", "systemPromptSnapshot"];
 
 impl InitializeRequest {
     /// # Errors
@@ -74,9 +74,17 @@ fn without_effect(body: &Value) -> Vec<String> {
     let own = IGNORED.iter().filter(|name| is_set(body.get(**name)));
     let mut all: Vec<String> =
         own.map(|name| format!("{name} of the initialize request")).collect();
+    let events = body.get("hooks").and_then(Value::as_object).into_iter().flatten();
+    let unknown = events
+        .filter(|(name, hooks)| is_set(Some(hooks)) && ostler::EventName::parse(name).is_none());
+    all.extend(unknown.map(|(name, _)| format!("hooks on the event {name}")));
     for (agent, fields) in body.get("agents").and_then(Value::as_object).into_iter().flatten() {
         let ignored = IGNORED_OF_AGENTS.iter().filter(|name| is_set(fields.get(**name)));
         all.extend(ignored.map(|name| format!("{name} of the agent {agent}")));
+        let effort = fields.get("effort").filter(|effort| !effort.is_null());
+        if effort.is_some_and(|effort| named_effort(effort).is_none()) {
+            all.push(format!("effort of the agent {agent}"));
+        }
     }
     all
 }
@@ -124,8 +132,15 @@ fn definition(name: &str, agent: &Value) -> Result<AgentDefinition, String> {
         model: text("model").filter(|model| *model != "inherit").map(str::to_owned),
         mode,
         max_turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+        effort: fields.get("effort").and_then(named_effort),
+        background: fields.get("background") == Some(&Value::Bool(true)),
+        skills: names(fields, "skills").unwrap_or_default(),
         ..AgentDefinition::default()
     })
+}
+
+fn named_effort(effort: &Value) -> Option<Effort> {
+    effort.as_str().and_then(Effort::named)
 }
 
 fn names(fields: &Map<String, Value>, key: &str) -> Option<Vec<String>> {
@@ -146,26 +161,33 @@ pub struct InitializeAnswer<'a> {
     pub hooks_applied: bool,
     /// Questions that wait for an answer, as they were asked.
     pub pending: Vec<Value>,
+    pub output_style: &'a str,
+    /// Those that can be chosen.
+    pub output_styles: &'a [String],
+    /// What the program asked for and does not get.
+    pub without_effect: &'a [String],
 }
+
+/// What is answered without the model: name, what it does, and what can follow it.
+pub(super) const LOCAL_COMMANDS: [(&str, &str, &str); 4] = [
+    ("compact", "Summarize the conversation so far", "<what to focus on>"),
+    ("context", "Show what fills the context window", ""),
+    ("cost", "Show what this session has cost", ""),
+    ("clear", "Start a new conversation", ""),
+];
 
 impl InitializeAnswer<'_> {
     pub fn body(&self) -> Value {
-        let built_in = [
-            ("compact", "Summarize the conversation so far", "<what to focus on>"),
-            ("context", "Show what fills the context window", ""),
-            ("cost", "Show what this session has cost", ""),
-            ("clear", "Start a new conversation in this session", ""),
-        ];
         let own = |(name, what, hint): (&str, &str, &str)| {
             let mut command = command(name, what, hint);
             command["builtin"] = true.into();
             command
         };
-        let mut commands: Vec<Value> = built_in.into_iter().map(own).collect();
+        let mut commands: Vec<Value> = LOCAL_COMMANDS.into_iter().map(own).collect();
         commands.extend(skill_commands(self.skills));
         json!({
             "commands": commands, "agents": self.agents(),
-            "output_style": "default", "available_output_styles": ["default"],
+            "output_style": self.output_style, "available_output_styles": self.output_styles,
             "models": self.models(),
             "account": {
                 "apiKeySource": self.key_source, "tokenSource": "none", "apiProvider": "firstParty",
@@ -175,6 +197,7 @@ impl InitializeAnswer<'_> {
             "claude_code_version": STANDS_FOR, "fast_mode_state": "off",
             "current_permission_mode": self.mode, "session_state": self.state,
             "pending_permission_requests": self.pending,
+            "ostler_without_effect": self.without_effect,
         })
     }
 
@@ -236,7 +259,8 @@ mod tests {
     fn agents_are_read_and_mistakes_name_the_agent() {
         let agents = json!({"reviewer": {
             "description": "Reviews", "prompt": "Review.", "tools": ["Read"], "model": "haiku",
-            "permissionMode": "plan", "maxTurns": 3,
+            "permissionMode": "plan", "maxTurns": 3, "effort": "xhigh", "background": true,
+            "skills": ["greet"],
         }});
         let read = agent_definitions(Some(&agents)).unwrap();
         let expected = AgentDefinition {
@@ -247,6 +271,9 @@ mod tests {
             model: Some("haiku".into()),
             mode: Some(Mode::Plan),
             max_turns: Some(3),
+            effort: Some(Effort::XHigh),
+            background: true,
+            skills: vec!["greet".into()],
             ..AgentDefinition::default()
         };
         assert_eq!(read, [expected]);
@@ -264,13 +291,19 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_named() {
         let agents = json!({
-            "a": {"description": "d", "prompt": "p", "skills": ["x"], "memory": null, "background": false},
-            "b": {"description": "d", "prompt": "p", "mcpServers": [], "effort": "low"},
+            "a": {"description": "d", "prompt": "p", "memory": "user", "initialPrompt": null, "effort": "low"},
+            "b": {"description": "d", "prompt": "p", "mcpServers": [], "effort": 7},
         });
-        let body = json!({"agents": agents, "title": "t", "plugins": []});
+        let hook = json!([{"hookCallbackIds": ["h"]}]);
+        let hooks = json!({"OfTheFuture": hook, "Stop": hook, "Setup": []});
+        let body = json!({"agents": agents, "title": "t", "plugins": [], "hooks": hooks});
         let read = InitializeRequest::read(&body).unwrap();
-        let expected =
-            ["title of the initialize request", "skills of the agent a", "effort of the agent b"];
+        let expected = [
+            "title of the initialize request",
+            "hooks on the event OfTheFuture",
+            "memory of the agent a",
+            "effort of the agent b",
+        ];
         assert_eq!(read.without_effect, expected);
     }
 
@@ -290,8 +323,12 @@ mod tests {
             pid: 1,
             hooks_applied: true,
             pending: Vec::new(),
+            output_style: "Terse",
+            output_styles: &["default".into(), "Terse".into()],
+            without_effect: &[],
         };
         let body = answer.body();
+        assert_eq!(body["output_style"], "Terse");
         let named = |list: &str| -> Vec<String> {
             let list = body[list].as_array().unwrap().iter();
             list.map(|one| one["name"].as_str().unwrap().to_owned()).collect()

@@ -2,7 +2,7 @@
 
 use super::pipe_servers::state_name;
 use crate::session_facts::SessionFacts;
-use ostler::{JobView, Session, ToolFacts};
+use ostler::{AgentPath, JobView, Session, ToolFacts};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ pub trait LiveSession {
     fn jobs(&self) -> Vec<JobView>;
     /// What a tool declares.
     fn tool(&self, name: &str) -> ToolFacts;
+    /// The session of an agent, by its path.
+    fn agent_session(&self, path: &AgentPath) -> Option<String>;
     /// Names of the kinds of agents that can be started.
     fn agents(&self) -> Vec<String>;
     fn mcp_servers(&self) -> Value;
@@ -24,6 +26,7 @@ pub struct SessionView {
     pub session: Session,
     pub key_source: String,
     pub version: String,
+    pub output_style: String,
     pub agents: Vec<String>,
     /// Names, versions and directories.
     pub plugins: Vec<(String, String, PathBuf)>,
@@ -31,11 +34,19 @@ pub struct SessionView {
 
 impl LiveSession for SessionView {
     fn facts(&self) -> SessionFacts {
-        SessionFacts::of(&self.session, &self.key_source, &self.version)
+        let output_style = self.output_style.clone();
+        let facts = SessionFacts::of(&self.session, &self.key_source, &self.version);
+        SessionFacts { output_style, ..facts }
     }
 
     fn jobs(&self) -> Vec<JobView> {
         self.session.jobs()
+    }
+
+    fn agent_session(&self, path: &AgentPath) -> Option<String> {
+        let agents = self.session.agents();
+        let agent = agents.iter().find(|agent| agent.path == *path)?;
+        Some(agent.session.to_string())
     }
 
     fn tool(&self, name: &str) -> ToolFacts {

@@ -1,5 +1,6 @@
 //! Frames with messages: what the model wrote, what calls gave back, and the frame that a turn begins with.
 
+use super::initialize::LOCAL_COMMANDS;
 use super::live_session::LiveSession;
 use super::permission_updates::reason_type;
 use super::sdk_frames::SdkFrames;
@@ -7,7 +8,9 @@ use super::tool_responses::{ToolResponse, plain_text};
 use crate::frames;
 use crate::session_facts::SessionFacts;
 use crate::stream_json::Answering;
-use ostler::{Block, CallId, CallOutcome, Decision, Envelope, Timestamp, ToolFacts, ToolKind};
+use ostler::{
+    Block, CallId, CallOutcome, Decision, Envelope, ResultPart, Timestamp, ToolFacts, ToolKind,
+};
 use serde_json::{Value, json};
 
 /// The version of Claude Code that programs find here.
@@ -19,7 +22,15 @@ pub(super) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_c
 impl SdkFrames {
     pub(super) fn init(&self, live: &dyn LiveSession) -> Value {
         let SessionFacts {
-            cwd, tools, mode, user_skills, model_skills, key_source, version, ..
+            cwd,
+            tools,
+            mode,
+            user_skills,
+            model_skills,
+            key_source,
+            version,
+            output_style,
+            ..
         } = live.facts();
         // The name that readers of this frame know the tool by.
         let shown = |tool: &String| match live.tool(tool) {
@@ -29,7 +40,8 @@ impl SdkFrames {
             _ => tool.clone(),
         };
         let tools: Vec<String> = tools.iter().map(shown).collect();
-        let mut commands = vec!["compact".to_owned(), "context".to_owned(), "cost".to_owned()];
+        let mut commands: Vec<String> =
+            LOCAL_COMMANDS.into_iter().map(|(name, ..)| name.to_owned()).collect();
         commands.extend(user_skills);
         let facts = live.facts();
         let model = facts.models.first().map(|(model, _)| model.as_str());
@@ -39,7 +51,7 @@ impl SdkFrames {
                 "cwd": cwd, "tools": tools, "mcp_servers": live.mcp_servers(), "model": model,
                 "permissionMode": mode, "slash_commands": commands, "apiKeySource": key_source,
                 "claude_code_version": STANDS_FOR, "ostler_version": version,
-                "output_style": "default", "agents": live.agents(), "skills": model_skills,
+                "output_style": output_style, "agents": live.agents(), "skills": model_skills,
                 "plugins": live.plugins(), "memory_paths": {}, "fast_mode_state": "off",
                 "analytics_disabled": true, "product_feedback_disabled": true,
                 "capabilities": CAPABILITIES,
@@ -52,7 +64,9 @@ impl SdkFrames {
             self.turn.open_calls.push((id.clone(), name.clone(), input.clone()));
         }
         self.unfinished.clear();
-        self.assistant(&frames::block(block), &self.answer, None)
+        let mut frame = self.assistant(&frames::block(block), &self.answer, None);
+        self.turn.in_answers.tell(&self.turn.user_uuids, &mut frame);
+        frame
     }
 
     pub(super) fn assistant(
@@ -130,6 +144,22 @@ impl SdkFrames {
             self.system("permission_denied", fields)
         })
     }
+}
+
+/// A result without its first line, if that is this one.
+pub(super) fn without_line(result: &Block, line: &str) -> Block {
+    let mut result = result.clone();
+    if let Block::ToolResult { content, .. } = &mut result
+        && let Some(ResultPart::Text { text }) = content.first_mut()
+        && let Some(rest) = text.strip_prefix(line)
+    {
+        match rest.strip_prefix('\n').map(str::to_owned) {
+            Some(rest) => *text = rest,
+            None if rest.is_empty() => drop(content.remove(0)),
+            None => {}
+        }
+    }
+    result
 }
 
 /// Readers want a signature on thinking, also where the provider gave none.

@@ -3,6 +3,7 @@
 //! Everything here translates. What a line wants is an [`ostler::Input`] or a question to the session, what the session
 //! says is an envelope; nothing is decided here.
 
+mod agent_frames;
 mod api_errors;
 mod callback_hooks;
 mod callbacks;
@@ -19,6 +20,7 @@ mod sdk_frames;
 mod task_frames;
 mod tool_responses;
 mod transcript;
+mod transcript_entries;
 mod turn_end;
 mod turn_result;
 

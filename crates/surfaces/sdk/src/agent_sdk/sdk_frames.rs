@@ -2,15 +2,15 @@
 
 use super::api_errors::retry_word;
 use super::live_session::LiveSession;
+use super::message_frames::without_line;
 use super::task_frames::{SystemFrame, TaskFrames};
 use super::turn_result::{Totals, TurnCount};
 use crate::agent_answers::AgentAnswers;
-use crate::frames;
 use crate::stream_json::Answering;
 use ostler::{
     AgentPath, Block, CallId, CallOutcome, Continue, Envelope, Event, IdSource, InboundSource,
     Level, NotRun, Notice, QueuedItem, Receipt, ResultPart, Retry, StructuredOutput, Timestamp,
-    ToolKind, words,
+    ToolKind, changed_input_line, words,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -51,13 +51,17 @@ pub struct SdkFrames {
     /// What was to be told before the turn began.
     pub(super) early: Vec<Value>,
     /// What running calls were started with.
-    inputs: HashMap<CallId, Value>,
+    pub(super) inputs: HashMap<CallId, Value>,
     /// Calls that the program denied while it ended the turn, and what it said.
     stopped: HashMap<CallId, String>,
     /// The end of a block, which its frame comes before.
     block_end: Option<Value>,
     /// What agents wrote and the program did not want to hear, for their transcripts.
-    unsaid: Vec<Value>,
+    pub(super) unsaid: Vec<Value>,
+    /// When the running compaction began.
+    compacting: Option<u64>,
+    /// By all compactions.
+    dropped_tokens: u64,
 }
 
 impl SdkFrames {
@@ -79,12 +83,19 @@ impl SdkFrames {
             stopped: HashMap::new(),
             block_end: None,
             unsaid: Vec::new(),
+            compacting: None,
+            dropped_tokens: 0,
         }
     }
 
-    /// The message that the running turn, or the next one, answers.
-    pub fn answering(&mut self, uuid: &str) {
-        self.turn.user_uuids.push(uuid.to_owned());
+    /// The message that the running turn, or the next one, answers: its name, if the program gave it one, and where it
+    /// comes from.
+    pub fn answering(&mut self, uuid: Option<&str>, origin: Option<&Value>) {
+        let begins = self.turn.requests == 0;
+        self.turn.user_uuids.extend(uuid.map(str::to_owned));
+        if self.turn.origin.is_none() && begins {
+            self.turn.origin = origin.cloned();
+        }
     }
 
     /// A request of the running turn was sent.
@@ -93,11 +104,17 @@ impl SdkFrames {
     }
 
     /// A message of the program, told back to it.
-    pub fn replay(&self, content: &Value, uuid: &str, at: Timestamp) -> Value {
+    pub fn replay(
+        &self,
+        content: &Value,
+        (uuid, origin): (&str, Option<&Value>),
+        at: Timestamp,
+    ) -> Value {
         let mut frame = self.user(content, None, at);
         if let Some(fields) = frame.as_object_mut() {
             fields.insert("uuid".into(), uuid.into());
             fields.insert("isReplay".into(), true.into());
+            fields.extend(origin.map(|origin| ("origin".to_owned(), origin.clone())));
         }
         frame
     }
@@ -165,7 +182,7 @@ impl SdkFrames {
         frame
     }
 
-    fn systems(&self, frames: impl IntoIterator<Item = SystemFrame>) -> Vec<Value> {
+    pub(super) fn systems(&self, frames: impl IntoIterator<Item = SystemFrame>) -> Vec<Value> {
         frames.into_iter().map(|(subtype, fields)| self.system(subtype, fields)).collect()
     }
 
@@ -193,16 +210,24 @@ impl SdkFrames {
             }
             event @ Event::AnswerStarted { .. } => {
                 let since = self.since(at);
-                self.turn.first_token_ms.get_or_insert(since);
+                self.turn.first_event_ms.get_or_insert(since);
                 self.answer = Answering::of(event).unwrap_or_default();
                 self.unfinished.clear();
                 Vec::new()
             }
             Event::TextDelta { text } => {
+                self.first_token(at);
                 self.unfinished.push_str(text);
                 Vec::new()
             }
-            Event::BlockFinished { block } => vec![self.block(block)],
+            Event::ThinkingDelta { .. } => {
+                self.first_token(at);
+                Vec::new()
+            }
+            Event::BlockFinished { block } => {
+                self.first_token(at);
+                vec![self.block(block)]
+            }
             Event::AnswerDropped => {
                 self.unfinished.clear();
                 self.turn.open_calls.clear();
@@ -217,12 +242,6 @@ impl SdkFrames {
     fn beside_answers(&mut self, envelope: &Envelope, live: &dyn LiveSession) -> Vec<Value> {
         let at = envelope.at.0;
         match &envelope.event {
-            Event::CallStarted { id, name, input }
-                if live.tool(name).kind == ToolKind::Delegates =>
-            {
-                let frame = self.tasks.agent_started(id, input, at);
-                self.systems([frame])
-            }
             Event::CallFinished { .. } => self.call_finished(envelope, live),
             Event::Queued(item) => self.queued(item, live, at),
             Event::Delivered { ids } => {
@@ -231,15 +250,16 @@ impl SdkFrames {
                 Vec::new()
             }
             Event::Compacting { .. } => {
+                self.compacting = Some(at);
                 vec![self.system("status", json!({ "status": "compacting" }))]
             }
-            Event::Compacted { receipt } => self.compacted(receipt),
+            Event::Compacted { receipt } => self.compacted(receipt, at),
             Event::MessageAdded { text } => {
                 self.turn.messages += 1;
                 vec![self.synthetic(text, envelope.at)]
             }
             Event::ControlChanged(control) => self.mode_told(control.mode.name()),
-            Event::Raw(raw) if self.options.partial => self.partial(raw),
+            Event::Raw(raw) if self.options.partial => self.partial(raw, at),
             Event::Notice { level, notice } => {
                 let frames = self.notice(*level, notice);
                 // A turn begins with its own frame.
@@ -271,24 +291,41 @@ impl SdkFrames {
         self.turn.messages += 1;
         let denied = self.stopped.remove(id).filter(|_| !outcome.is_denied());
         let said = denied.map(|why| self.denied_result(id, name, why));
-        let result = said.as_ref().unwrap_or(result);
+        // The program knows what it has made of the input; only the model has to be told.
+        let result = &without_line(said.as_ref().unwrap_or(result), &changed_input_line(&input));
         let call = (live.tool(name).kind, &input);
         let mut all = vec![self.tool_result(*outcome, result, detail.as_ref(), call, envelope)];
         all.extend(self.denied(id, name, *outcome, (decision.as_deref(), result)));
         let jobs = live.jobs();
         let job = jobs.iter().find(|job| job.record.call == *id && job.end.is_none());
+        // The first word of an agent in the background may come later.
+        let agent = detail.as_ref().and_then(|detail| detail["session"].as_str());
+        if let Some((job, agent)) = job.zip(agent) {
+            let agent = (agent, Some(job.record.id.to_string()));
+            let begun = self.tasks.agent_started(id, &input, agent, envelope.at.0);
+            all.extend(self.systems(begun));
+        }
         let frames = self.tasks.call_finished(id, *outcome, job, envelope.at.0);
         self.turn.open_calls.retain(|(open, ..)| open != id);
         let changes = job.is_some();
+        self.turn.searches += u64::from(
+            live.tool(name).kind == ToolKind::Searches && *outcome == CallOutcome::Succeeded,
+        );
         all.extend(self.systems(frames));
         all.extend(changes.then(|| self.background()));
         all
     }
 
     /// A piece of an answer. The end of a block waits for the frame of the block.
-    fn partial(&mut self, raw: &RawValue) -> Vec<Value> {
+    fn partial(&mut self, raw: &RawValue, at: u64) -> Vec<Value> {
         let event = json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null });
-        let frame = self.named(event);
+        let mut frame = self.named(event);
+        match frame["event"]["type"].as_str() {
+            Some("ping") => return vec![frame],
+            Some("message_start") => frame["ttft_ms"] = self.since(at).into(),
+            _ => {}
+        }
+        self.turn.in_events.tell(&self.turn.user_uuids, &mut frame);
         if frame["event"]["type"] == "content_block_stop" {
             self.block_end = Some(frame);
             return Vec::new();
@@ -314,51 +351,19 @@ impl SdkFrames {
         Block::ToolResult { id: id.clone(), content, is_error: true }
     }
 
-    /// Of an agent what it does, and what it writes where that is wanted.
-    fn below(&mut self, envelope: &Envelope, live: &dyn LiveSession) -> Vec<Value> {
-        let Some(parent) = &envelope.parent else { return Vec::new() };
-        self.paths.entry(parent.clone()).or_insert_with(|| envelope.agent.clone());
-        match &envelope.event {
-            Event::TurnStarted { .. } => {
-                let task = self.agents.task(envelope).map(str::to_owned);
-                task.map(|task| self.task_prompt(&task, envelope)).into_iter().collect()
-            }
-            Event::BlockFinished { block } => {
-                let is_call = matches!(block, Block::ToolUse { .. });
-                let answer = self.agents.answer(envelope);
-                let frame = self.assistant(&frames::block(block), answer, Some(parent));
-                match is_call || self.options.forward_subagent_text {
-                    true => vec![frame],
-                    false => {
-                        self.unsaid.push(frame);
-                        Vec::new()
-                    }
-                }
-            }
-            Event::AnswerSealed { usage, .. } => {
-                self.tasks.agent_spent(parent, usage);
-                self.turn.had_agents = true;
-                Vec::new()
-            }
-            Event::CallFinished { id, name, outcome, result, detail, .. } => {
-                let call = (live.tool(name).kind, &self.inputs.remove(id).unwrap_or_default());
-                let detail = detail.as_ref();
-                let mut all = vec![self.tool_result(*outcome, result, detail, call, envelope)];
-                let progress = self.tasks.agent_called(parent, name, envelope.at.0);
-                all.extend(self.systems(progress));
-                all
-            }
-            _ => Vec::new(),
-        }
-    }
-
     fn since(&self, at: u64) -> u64 {
         at.saturating_sub(self.turn.began.unwrap_or(at))
     }
 
+    fn first_token(&mut self, at: u64) {
+        let since = self.since(at);
+        self.turn.first_token_ms.get_or_insert(since);
+    }
+
     fn begin_turn(&mut self, at: u64) {
-        let (user_uuids, by_task) = (std::mem::take(&mut self.turn.user_uuids), self.turn.by_task);
-        self.turn = TurnCount { began: Some(at), user_uuids, by_task, ..TurnCount::default() };
+        let TurnCount { user_uuids, by_task, origin, .. } = std::mem::take(&mut self.turn);
+        self.turn =
+            TurnCount { began: Some(at), user_uuids, by_task, origin, ..TurnCount::default() };
     }
 
     fn retrying(&self, retry: &Retry) -> Value {
@@ -412,10 +417,13 @@ impl SdkFrames {
         self.system("background_tasks_changed", json!({ "tasks": tasks }))
     }
 
-    fn compacted(&self, receipt: &Receipt) -> Vec<Value> {
+    fn compacted(&mut self, receipt: &Receipt, at: u64) -> Vec<Value> {
+        self.dropped_tokens += receipt.before.saturating_sub(receipt.after);
+        let began = self.compacting.take().unwrap_or(at);
         let metadata = json!({
             "trigger": receipt.trigger.name(), "pre_tokens": receipt.before,
-            "post_tokens": receipt.after,
+            "post_tokens": receipt.after, "duration_ms": at.saturating_sub(began),
+            "cumulative_dropped_tokens": self.dropped_tokens, "kept_messages": receipt.kept,
         });
         vec![
             self.system("status", json!({ "status": null, "compact_result": "success" })),

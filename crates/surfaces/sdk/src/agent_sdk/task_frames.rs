@@ -35,28 +35,42 @@ impl OpenTask {
 pub(crate) type SystemFrame = (&'static str, Value);
 
 impl TaskFrames {
-    /// A call that has another agent do the work begins.
-    pub(crate) fn agent_started(&mut self, call: &CallId, input: &Value, at: u64) -> SystemFrame {
+    /// An agent begins the work of a call. `agent`: its session, which hooks know it by; `job`: where the call does not
+    /// wait for it. None: it was told of before.
+    pub(crate) fn agent_started(
+        &mut self,
+        call: &CallId,
+        input: &Value,
+        (agent, job): (&str, Option<String>),
+        at: u64,
+    ) -> Option<SystemFrame> {
+        if self.open.contains_key(call) {
+            return None;
+        }
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
+        let is_backgrounded = job.is_some();
         let task = OpenTask {
-            id: call.to_string(),
+            id: agent.to_owned(),
             description: text("description").unwrap_or_default(),
             kind: "local_agent",
             subagent: text("subagent_type"),
             began: at,
             tokens: 0,
             calls: 0,
-            job: None,
+            job,
         };
-        let background = input.get("run_in_background").and_then(Value::as_bool);
-        let is_backgrounded = background.unwrap_or_default();
         let frame = json!({
             "task_id": task.id, "tool_use_id": call.as_str(), "description": task.description,
             "task_type": task.kind, "subagent_type": task.subagent, "prompt": text("prompt"),
             "is_backgrounded": is_backgrounded, "spawn_depth": 1,
         });
         self.open.insert(call.clone(), task);
-        ("task_started", frame)
+        Some(("task_started", frame))
+    }
+
+    /// Nobody waits for the work of this call.
+    pub(crate) fn is_in_background(&self, call: &CallId) -> bool {
+        self.open.get(call).is_some_and(|task| task.job.is_some())
     }
 
     /// An agent got an answer.

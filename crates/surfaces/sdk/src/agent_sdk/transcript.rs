@@ -1,7 +1,11 @@
 //! The conversation in the layout that the SDKs read: one JSON object a line, each naming the one before it.
 
+use super::transcript_entries::EntryList;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
+
+/// The subtype of a compaction.
+pub(super) const BOUNDARY: &str = "compact_boundary";
 
 /// Characters of a directory's name before it is cut and marked by a hash.
 const LONGEST_NAME: usize = 200;
@@ -76,8 +80,9 @@ pub struct Transcript {
     last_prompt: Option<String>,
     /// The message of each turn that is on record, first turn first.
     prompts: Vec<String>,
-    /// The turn of each entry.
-    turns: Vec<(String, usize)>,
+    entries: EntryList,
+    /// The summary of a compaction comes next.
+    is_compacted: bool,
 }
 
 impl Transcript {
@@ -91,7 +96,8 @@ impl Transcript {
             parent: None,
             last_prompt: None,
             prompts: Vec::new(),
-            turns: Vec::new(),
+            entries: EntryList::default(),
+            is_compacted: false,
         }
     }
 
@@ -108,13 +114,16 @@ impl Transcript {
         for entry in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let is_main = (entry["isSidechain"] == true) == self.agent.is_some();
             let kind = entry["type"].as_str().unwrap_or_default();
-            if let (Some(uuid), true, "user" | "assistant") =
-                (entry["uuid"].as_str(), is_main, kind)
-            {
+            let counts = match kind {
+                "user" | "assistant" => true,
+                "system" => entry["subtype"] == BOUNDARY,
+                _ => false,
+            };
+            if let (Some(uuid), true, true) = (entry["uuid"].as_str(), is_main, counts) {
                 if is_prompt(&entry) {
                     self.prompts.push(uuid.to_owned());
                 }
-                self.turns.push((uuid.to_owned(), self.prompts.len()));
+                self.entries.add(uuid, &entry, self.prompts.len());
                 self.parent = Some(uuid.to_owned());
             }
         }
@@ -126,8 +135,8 @@ impl Transcript {
 
     /// The turn, counted from 1, that an entry belongs to.
     pub fn turn_of(&self, uuid: &str) -> Option<u32> {
-        let found = self.turns.iter().find(|(had, _)| had == uuid)?;
-        u32::try_from(found.1).ok().filter(|turn| *turn > 0)
+        let turn = self.entries.turn_of(uuid)?;
+        u32::try_from(turn).ok().filter(|turn| *turn > 0)
     }
 
     pub fn turns(&self) -> u32 {
@@ -138,8 +147,8 @@ impl Transcript {
     pub fn rewind(&mut self, turn: u32) {
         let keep = usize::try_from(turn.saturating_sub(1)).unwrap_or(usize::MAX);
         self.prompts.truncate(keep);
-        self.turns.retain(|(_, had)| *had <= keep);
-        self.parent = self.turns.last().map(|(uuid, _)| uuid.clone());
+        self.entries.rewind(keep);
+        self.parent = self.entries.newest().map(str::to_owned);
     }
 
     /// What a person, or the program, said: it begins a turn.
@@ -162,6 +171,7 @@ impl Transcript {
         let kind = match frame["type"].as_str()? {
             "assistant" => "assistant",
             "user" if frame["isReplay"] != true => "user",
+            "system" if frame["subtype"] == BOUNDARY => return self.boundary(frame, at),
             _ => return None,
         };
         let is_own = frame["parent_tool_use_id"].is_null() == self.agent.is_none();
@@ -173,15 +183,44 @@ impl Transcript {
                 more.push((name, frame[field].clone()));
             }
         }
-        // Readers do not show it as something that a person said.
-        if frame["isSynthetic"] == true {
-            more.push(("isMeta", true.into()));
+        match (frame["isSynthetic"] == true, std::mem::take(&mut self.is_compacted)) {
+            // Readers show it in the place of what it summarizes.
+            (true, true) => {
+                more.push(("isCompactSummary", true.into()));
+                more.push(("isVisibleInTranscriptOnly", true.into()));
+            }
+            // Readers do not show it as something that a person said.
+            (true, false) => more.push(("isMeta", true.into())),
+            (false, _) => {}
         }
         if !frame["error"].is_null() {
             more.push(("error", frame["error"].clone()));
             more.push(("isApiErrorMessage", true.into()));
         }
         Some(self.entry(kind, &uuid, at, more))
+    }
+
+    /// A compaction: nobody reads on beyond it. What it kept is named, and not written again.
+    fn boundary(&mut self, frame: &Value, at: &str) -> Option<Value> {
+        let uuid = frame["uuid"].as_str().filter(|_| self.agent.is_none())?.to_owned();
+        let told = &frame["compact_metadata"];
+        let kept = usize::try_from(told["kept_messages"].as_u64().unwrap_or(0)).unwrap_or(0);
+        let kept = self.entries.kept(kept, self.prompts.last().map(String::as_str));
+        let metadata = json!({
+            "trigger": told["trigger"], "preTokens": told["pre_tokens"],
+            "postTokens": told["post_tokens"], "durationMs": told["duration_ms"],
+            "cumulativeDroppedTokens": told["cumulative_dropped_tokens"],
+            "preservedMessages": { "anchorUuid": uuid, "uuids": kept, "allUuids": kept },
+        });
+        let before = self.parent.take();
+        self.is_compacted = true;
+        let more = [
+            ("subtype", BOUNDARY.into()),
+            ("content", "Conversation compacted".into()),
+            ("logicalParentUuid", before.into()),
+            ("compactMetadata", metadata),
+        ];
+        Some(self.entry("system", &uuid, at, more))
     }
 
     /// What readers list a session by.
@@ -201,7 +240,6 @@ impl Transcript {
         more: impl IntoIterator<Item = (&'a str, Value)>,
     ) -> Value {
         let parent = self.parent.replace(uuid.to_owned());
-        self.turns.push((uuid.to_owned(), self.prompts.len()));
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
         put("parentUuid", parent.into());
@@ -221,7 +259,9 @@ impl Transcript {
         }
         put("uuid", uuid.into());
         put("timestamp", at.into());
-        Value::Object(fields)
+        let entry = Value::Object(fields);
+        self.entries.add(uuid, &entry, self.prompts.len());
+        entry
     }
 }
 
@@ -271,6 +311,37 @@ mod tests {
         again.rewind(2);
         assert_eq!(again.prompt(&json!("other"), "u3", "t", true)["parentUuid"], "a1");
         assert_eq!(again.turn_of("u2"), None);
+    }
+
+    /// The chain that readers follow begins at the boundary, and what comes after the summary is linked to it.
+    #[test]
+    fn a_compaction_begins_a_new_chain() {
+        let mut transcript = rig();
+        let frame = |kind: &str, uuid: &str, content: Value| json!({"type": kind, "uuid": uuid, "message": {"id": uuid, "content": content}, "parent_tool_use_id": null});
+        let mut lines = vec![transcript.prompt(&json!("one"), "u1", "t", true)];
+        lines.extend(transcript.frame(&frame("assistant", "a1", json!([])), "t"));
+        lines.push(transcript.prompt(&json!("two"), "u2", "t", true));
+        lines.extend(transcript.frame(&frame("assistant", "a2", json!([])), "t"));
+        let boundary = json!({
+            "type": "system", "subtype": BOUNDARY, "uuid": "b",
+            "compact_metadata": {"trigger": "manual", "pre_tokens": 9, "kept_messages": 1},
+        });
+        let made = transcript.frame(&boundary, "t").unwrap();
+        assert_eq!((&made["parentUuid"], &made["logicalParentUuid"]), (&Value::Null, &json!("a2")));
+        assert_eq!(made["compactMetadata"]["trigger"], "manual");
+        // The prompt of the turn stays, too.
+        assert_eq!(made["compactMetadata"]["preservedMessages"]["uuids"], json!(["u2", "a2"]));
+        let mut summary = frame("user", "s", json!("<summary>"));
+        summary["isSynthetic"] = true.into();
+        let told = transcript.frame(&summary, "t").unwrap();
+        assert_eq!((&told["parentUuid"], &told["isMeta"]), (&json!("b"), &Value::Null));
+        assert_eq!(told["isCompactSummary"], true);
+        summary["uuid"] = "n".into();
+        assert_eq!(transcript.frame(&summary, "t").unwrap()["isMeta"], true);
+        lines.extend([made, told]);
+        let mut again = rig();
+        again.follow(&lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+        assert_eq!(again.prompt(&json!("three"), "u3", "t", true)["parentUuid"], "s");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::api_errors::{error_stop, error_text, error_word};
 use super::live_session::LiveSession;
 use super::sdk_frames::SdkFrames;
-use super::turn_result::{ResultParts, TurnCount, result};
+use super::turn_result::{ResultParts, Totals, TurnCount, result};
 use crate::frames;
 use ostler::{Finished, StopReason, Terminal, Timestamp, Usage, words};
 use serde_json::{Value, json};
@@ -27,8 +27,9 @@ impl SdkFrames {
         })
     }
 
-    /// The conversation starts over; the totals and the session stay.
-    pub fn reset(&self) -> Value {
+    /// The conversation starts over, and so do the totals. The session stays.
+    pub fn reset(&mut self) -> Value {
+        self.totals = Totals::default();
         let new = self.ids.uuid();
         self.named(json!({
             "type": "conversation_reset", "new_conversation_id": new, "trigger": "clear",
@@ -136,6 +137,7 @@ impl SdkFrames {
     ) -> Value {
         self.totals.add(finished);
         self.totals.add_time(at.0.saturating_sub(self.turn.began.unwrap_or(at.0)));
+        self.totals.add_searches(self.turn.searches);
         let models = live.facts().models;
         let structured = self.options.structured.as_ref().map(|structured| structured.end());
         let parts = ResultParts {

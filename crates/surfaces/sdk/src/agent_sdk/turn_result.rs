@@ -5,6 +5,9 @@ use crate::frames;
 use ostler::{CallId, Finished, ModelId, ModelInfo, ModelUsage, StructuredEnd, Terminal, Usage};
 use serde_json::{Map, Value, json};
 
+/// Messages that a frame names.
+const MOST_UUIDS: usize = 64;
+
 /// What the result of the running turn will say.
 #[derive(Default)]
 pub(crate) struct TurnCount {
@@ -13,18 +16,51 @@ pub(crate) struct TurnCount {
     pub(crate) messages: u32,
     pub(crate) requests: u32,
     pub(crate) request_ms: Option<u64>,
+    /// When the first answer began, and when its first words came.
+    pub(crate) first_event_ms: Option<u64>,
     pub(crate) first_token_ms: Option<u64>,
     /// Calls without a result, in order.
     pub(crate) open_calls: Vec<(CallId, String, Value)>,
     /// The end of a background task began it.
     pub(crate) by_task: bool,
     pub(crate) user_uuids: Vec<String>,
+    /// What answers, and pieces of answers, have told of these.
+    pub(crate) in_answers: ToldUuids,
+    pub(crate) in_events: ToldUuids,
+    /// Where the message that began it comes from.
+    pub(crate) origin: Option<Value>,
+    /// Searches of the web.
+    pub(crate) searches: u64,
     /// Calls that were denied when the turn ended.
     pub(crate) denials: Vec<Value>,
     /// Of the answers to the session itself.
     pub(crate) used: Usage,
     /// Agents got answers, too, and what they used is in the sums.
     pub(crate) had_agents: bool,
+}
+
+/// How many messages of the program were named. They are named again where another one has joined the turn.
+#[derive(Default)]
+pub(crate) struct ToldUuids(usize);
+
+impl ToldUuids {
+    pub(crate) fn tell(&mut self, uuids: &[String], frame: &mut Value) {
+        if uuids.len() > self.0
+            && let Some(fields) = frame.as_object_mut()
+        {
+            self.0 = uuids.len();
+            name_messages(uuids, fields);
+        }
+    }
+}
+
+/// The newest message of the program, and all of the turn.
+fn name_messages(uuids: &[String], fields: &mut Map<String, Value>) {
+    if let [.., last] = uuids {
+        let listed: Vec<&String> = uuids.iter().take(MOST_UUIDS).collect();
+        fields.insert("user_message_uuids".into(), json!(listed));
+        fields.insert("user_message_uuid".into(), last.as_str().into());
+    }
 }
 
 /// What all turns of this process used.
@@ -34,6 +70,8 @@ pub(crate) struct Totals {
     cost: f64,
     api_ms: u64,
     turns_ms: u64,
+    /// Searches of the web, all by the model of the session.
+    searches: u64,
 }
 
 impl Totals {
@@ -64,18 +102,28 @@ impl Totals {
         self.turns_ms = self.turns_ms.saturating_add(milliseconds);
     }
 
+    pub(crate) fn add_searches(&mut self, searches: u64) {
+        self.searches += searches;
+    }
+
     fn per_model(&self, models: &[(ModelId, ModelInfo)]) -> Value {
+        let primary = models.first().map(|(model, _)| model);
         let entry = |used: &ModelUsage| {
             let info = models.iter().find(|(model, _)| *model == used.model).map(|(_, info)| info);
-            let value = json!({
+            let searches = if primary == Some(&used.model) { self.searches } else { 0 };
+            let mut value = json!({
                 "inputTokens": used.usage.input, "outputTokens": used.usage.output,
                 "cacheReadInputTokens": used.usage.cache_read,
                 "cacheCreationInputTokens": used.usage.cache_write,
-                "webSearchRequests": 0, "costUSD": used.cost.unwrap_or(0.0),
+                "webSearchRequests": searches, "costUSD": used.cost.unwrap_or(0.0),
                 "contextWindow": info.map_or(200_000, |info| info.window),
                 "maxOutputTokens": info.map_or(32_000, |info| u64::from(info.max_output)),
                 "canonicalModel": used.model.as_str(),
             });
+            // A name with a slash belongs to a provider that the person added.
+            if !used.model.as_str().contains('/') {
+                value["provider"] = "firstParty".into();
+            }
             (used.model.as_str().to_owned(), value)
         };
         Value::Object(self.per_model.iter().map(entry).collect())
@@ -158,20 +206,21 @@ pub(crate) fn result(finished: &Finished, parts: &ResultParts<'_>) -> Value {
     put("stop_reason", stop_reason(finished, structured));
     put("total_cost_usd", totals.cost.into());
     let used = if turn.had_agents { &turn.used } else { &finished.usage };
-    put("usage", usage(used));
+    let mut usage = usage(used);
+    usage["server_tool_use"]["web_search_requests"] = turn.searches.into();
+    put("usage", usage);
     put("modelUsage", totals.per_model(parts.models));
     put("permission_denials", denials(finished, turn));
     if let Some(reason) = &end.reason {
         put("terminal_reason", reason.as_str().into());
     }
     put("fast_mode_state", "off".into());
-    if let [.., last] = turn.user_uuids.as_slice() {
-        put("user_message_uuids", turn.user_uuids.clone().into());
-        put("user_message_uuid", last.as_str().into());
-    }
-    if turn.by_task {
-        put("origin", json!({ "kind": "task-notification" }));
-    }
+    match &turn.origin {
+        _ if turn.by_task => put("origin", json!({ "kind": "task-notification" })),
+        Some(origin) => put("origin", origin.clone()),
+        None => None,
+    };
+    name_messages(&turn.user_uuids, &mut fields);
     outcome(finished, &end, parts, &mut fields);
     Value::Object(fields)
 }
@@ -211,6 +260,7 @@ fn outcome(
     put("result", text.into());
     put("api_error_status", finished.error_status.into());
     put("ttft_ms", turn.first_token_ms.into());
+    put("ttft_stream_ms", turn.first_event_ms.into());
     put("time_to_request_ms", turn.request_ms.into());
     if let StructuredEnd::Given(value) = &parts.structured {
         put("structured_output", value.clone());

@@ -55,6 +55,7 @@ pub struct Sent {
     pub(super) uuid: String,
     /// The program gave the uuid.
     pub(super) is_named: bool,
+    origin: Option<Value>,
     content: Value,
     /// None: the next turn begins with it.
     pub(super) item: Option<InboundId>,
@@ -278,7 +279,8 @@ impl<'a> Conversation<'a> {
         if item.is_none() {
             self.opener.facts.set_prompt(&uuid);
         }
-        self.sent.push_back(Sent { uuid, is_named, content: user.content, item });
+        let UserLine { content, origin, .. } = user;
+        self.sent.push_back(Sent { uuid, is_named, origin, content, item });
         self.is_running = true;
         Ok(())
     }
@@ -331,13 +333,15 @@ impl<'a> Conversation<'a> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let begins = matches!(envelope.event, Event::TurnStarted { .. });
         let begins = begins || !open.frames.has_requested();
-        let named = begun.iter().filter(|sent| sent.is_named);
-        named.for_each(|sent| open.frames.answering(&sent.uuid));
+        for Sent { uuid, is_named, origin, .. } in &begun {
+            open.frames.answering(is_named.then_some(uuid.as_str()), origin.as_ref());
+        }
         let mut frames = open.frames.event(envelope, &open.view);
         for sent in &begun {
             open.record.prompt(&sent.content, &sent.uuid, begins)?;
             if replays {
-                frames.push(open.frames.replay(&sent.content, &sent.uuid, envelope.at));
+                let named = (sent.uuid.as_str(), sent.origin.as_ref());
+                frames.push(open.frames.replay(&sent.content, named, envelope.at));
             }
         }
         for frame in &frames {

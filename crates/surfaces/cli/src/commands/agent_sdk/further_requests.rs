@@ -16,7 +16,9 @@ impl Conversation<'_> {
             "background_tasks" => background(session, body),
             "reload_plugins" => Ok(self.parts()),
             "reload_skills" => Ok(Some(json!({ "skills": skill_commands(&session.skills()) }))),
-            "reload_output_styles" => Ok(Some(json!({ "available_output_styles": ["default"] }))),
+            "reload_output_styles" => {
+                Ok(Some(json!({ "available_output_styles": open.output_styles })))
+            }
             "list_models" => {
                 let models = self.introduction(true).map(|mut body| body["models"].take());
                 Ok(Some(json!({ "models": models })))

@@ -13,8 +13,8 @@ use ostler::{
 use ostler_profile::{Access, Environment, Flags, Profile};
 use ostler_sdk::agent_sdk::{
     Callbacks, FrameOptions, InitializeRequest, LiveFacts, PipeServerLimits, SdkFrames,
-    SessionView, agent_definitions, callback_hooks, hook_watch, pipe_server, project_folder,
-    split_servers,
+    SessionView, Transcript, TranscriptPlace, agent_definitions, callback_hooks, hook_watch,
+    pipe_server, project_folder, split_servers,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +42,10 @@ pub struct OpenSession {
     pub record: TranscriptFile,
     pub approvals: Arc<dyn ostler::Approvals>,
     pub agents: Vec<ostler::AgentDefinition>,
+    /// Names of output styles that can be chosen.
+    pub output_styles: Vec<String>,
+    /// What the program asked for and does not get.
+    pub without_effect: Vec<String>,
     /// The model that was chosen at the start.
     pub model: String,
     /// How the model was to think at the start.
@@ -63,24 +67,22 @@ impl Opener<'_> {
         session.approvals = approvals.clone();
         self.prepare(session);
         let forward_subagent_text = request.forward_subagent_text;
+        let without_effect = request.without_effect.clone();
+        let styles = profile.output_styles();
         let structured = self.brought(session, request, &servers)?;
         let agents = session.agents.clone();
         self.facts.set_agents(agents.iter().map(|agent| agent.name.clone()).collect());
         let max_budget_usd = session.max_budget_usd;
         let (auto_compact, thinking) = (session.settings.context.auto, session.settings.thinking);
         let is_copy = session.transcripts.is_copy;
+        self.check_fork(&profile)?;
         let host = Host::open(self.init, options.host)?;
         let session = host.session(options.session)?;
         profile.news().iter().for_each(|notice| warn(notice));
         let claude_home = profile.environment.claude_home()?;
         let mut record = TranscriptFile::open(&session, self.args, claude_home, is_copy)?;
         self.go_back(&session, &mut record)?;
-        if let Some(path) = record.path() {
-            self.facts.set_transcript(path);
-        }
-        self.facts.set_mode(session.mode().name());
-        self.facts.set_session(session.id().as_str());
-        self.facts.set_tools(session.known_tools());
+        self.tell_facts(&session, &record);
         let frames = FrameOptions {
             partial: self.args.include_partial_messages,
             forward_subagent_text,
@@ -93,24 +95,36 @@ impl Opener<'_> {
             session: session.clone(),
             key_source,
             version: env!("CARGO_PKG_VERSION").into(),
+            output_style: styles.chosen,
             plugins: plugins(&profile),
             agents: names.chain(agents.iter().map(|agent| agent.name.clone())).collect(),
         };
         let frames = SdkFrames::new(session.id().as_str(), Arc::new(SystemIds), frames);
-        let model = session.model().to_string();
         Ok(OpenSession {
             host,
+            model: session.model().to_string(),
             session,
             view,
             frames,
             record,
             approvals,
             agents,
-            model,
+            output_styles: styles.available,
+            without_effect,
             thinking,
             auto_compact,
             opened: Instant::now(),
         })
+    }
+
+    /// What callbacks are told from here on.
+    fn tell_facts(&self, session: &Session, record: &TranscriptFile) {
+        if let Some(path) = record.path() {
+            self.facts.set_transcript(path);
+        }
+        self.facts.set_mode(session.mode().name());
+        self.facts.set_session(session.id().as_str());
+        self.facts.set_tools(session.known_tools());
     }
 
     /// What the program brings along, and what its flags and variables change of it.
@@ -121,9 +135,13 @@ impl Opener<'_> {
         servers: &[String],
     ) -> Result<Option<Arc<StructuredOutput>>> {
         session.skills.for_model = request.skills;
-        session_variables::apply(self.environment, session);
-        self.args.sdk.without_effect().for_each(|flag| warn(&format!("{flag} has no effect")));
-        request.without_effect.iter().for_each(|what| warn(&format!("{what} has no effect")));
+        let mut without_effect = session_variables::apply(self.environment, session);
+        without_effect.extend(self.args.sdk.without_effect().map(str::to_owned));
+        without_effect.extend(request.without_effect);
+        // Claude Code says nothing about these, and programs take a line on standard error for a failure.
+        if self.args.sdk.debugs() {
+            without_effect.iter().for_each(|what| warn(&format!("{what} has no effect")));
+        }
         session.hooks.inside.extend(callback_hooks(request.hooks, &self.callbacks, &self.facts));
         for name in servers {
             let limits = PipeServerLimits::read(name, request.sdk_server_configs.get(name));
@@ -203,7 +221,12 @@ impl Opener<'_> {
         let args = self.args;
         let profile = trust::begin_with(self.environment, flags, args.trust)?;
         let places = &profile.places;
-        if !args.continue_ || ostler::check_continue(&places.ostler_home, &places.cwd).is_ok() {
+        // A session that is continued keeps its id, whether there is one or not.
+        let is_renamed = args.session_id.is_some() && !args.fork_session;
+        if !args.continue_
+            || is_renamed
+            || ostler::check_continue(&places.ostler_home, &places.cwd).is_ok()
+        {
             return Ok(profile);
         }
         // There is nothing to continue with: a program that always continues begins like this.
@@ -256,14 +279,29 @@ impl Opener<'_> {
 
     /// A program may want to continue from an earlier message.
     fn go_back(&self, session: &Session, record: &mut TranscriptFile) -> Result<()> {
+        let Some(turn) = self.turn_to_drop(record.transcript(), session.id().as_str())? else {
+            return Ok(());
+        };
+        let overview = session.overview().map_or(0, |overview| overview.turns);
+        if turn <= overview {
+            let what = Rewinding { files: false, conversation: true };
+            let rewind = Rewind { turn, what, dry_run: false, keep: Vec::new(), shown: None };
+            session.send(Input::Rewind(rewind))?;
+        }
+        record.rewind(turn);
+        Ok(())
+    }
+
+    /// The first turn that is left out; none: all of them stay.
+    fn turn_to_drop(&self, record: &Transcript, session: &str) -> Result<Option<u32>> {
         let sdk = &self.args.sdk;
         let turn = match (&sdk.resume_session_at, &sdk.resume_drops_turn) {
             (Some(uuid), _) => record.turn_of(uuid).map(|turn| turn + 1).ok_or(uuid),
             (None, Some(uuid)) => record.turn_of(uuid).ok_or(uuid),
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(None),
         };
         let turn = turn.map_err(|uuid| {
-            Wrong::Usage(format!("no message {uuid} is on record in session {}", session.id()))
+            Wrong::Usage(format!("no message {uuid} is on record in session {session}"))
         })?;
         if let (Some(_), Some(dropped)) = (&sdk.resume_session_at, &sdk.resume_drops_turn)
             && (record.turn_of(dropped) != Some(turn) || record.turns() > turn)
@@ -273,13 +311,20 @@ impl Opener<'_> {
             );
             return Err(Wrong::Usage(wrong).into());
         }
-        let overview = session.overview().map_or(0, |overview| overview.turns);
-        if turn <= overview {
-            let what = Rewinding { files: false, conversation: true };
-            let rewind = Rewind { turn, what, dry_run: false, keep: Vec::new(), shown: None };
-            session.send(Input::Rewind(rewind))?;
+        Ok(Some(turn))
+    }
+
+    /// What would be refused for a copy is refused before there is one.
+    fn check_fork(&self, profile: &Profile) -> Result<()> {
+        let source = self.args.resume.clone().filter(|_| self.args.fork_session);
+        let home = profile.environment.claude_home()?;
+        if let Some((session, home)) = source.zip(home) {
+            let folder = project_folder(&home, &profile.places.cwd);
+            let place = TranscriptPlace { folder, session };
+            if let Some(record) = transcript_file::on_record(&place) {
+                self.turn_to_drop(&record, &place.session)?;
+            }
         }
-        record.rewind(turn);
         Ok(())
     }
 }

@@ -42,6 +42,9 @@ impl Conversation<'_> {
             pid: std::process::id(),
             hooks_applied,
             pending: self.opener.callbacks.questions(),
+            output_style: &open.view.output_style,
+            output_styles: &open.output_styles,
+            without_effect: &open.without_effect,
         };
         Some(answer.body())
     }

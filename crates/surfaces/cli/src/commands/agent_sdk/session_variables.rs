@@ -8,15 +8,16 @@ const NO_JOBS: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 const TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 const TOOL_SEARCH: &str = "ENABLE_TOOL_SEARCH";
 
-pub fn apply(environment: &Environment, session: &mut SessionOptions) {
+/// Gives those that change nothing.
+pub fn apply(environment: &Environment, session: &mut SessionOptions) -> Vec<String> {
+    let mut without_effect = Vec::new();
+    add_given(environment, session);
     let value = |name: &str| environment.text(name).filter(|value| !value.is_empty());
     if value(NO_JOBS).is_some_and(|value| is_on(&value)) {
         session.jobs.most = 0;
     }
     if value(TASKS).is_some_and(|value| !is_on(&value)) {
-        warn(&format!(
-            "{TASKS} has no effect: both kinds of tools for the plan are always offered"
-        ));
+        without_effect.push(TASKS.to_owned());
     }
     if let Some(value) = value(TOOL_SEARCH) {
         match share(&value) {
@@ -25,6 +26,19 @@ pub fn apply(environment: &Environment, session: &mut SessionOptions) {
             None => warn(&format!(
                 "{TOOL_SEARCH}={value} has no effect; use true, false, auto or auto:N"
             )),
+        }
+    }
+    without_effect
+}
+
+/// Programs give commands their variables by giving them to us. What the program itself inherited is not meant for them.
+fn add_given(environment: &Environment, session: &mut SessionOptions) {
+    let program = rustix::process::getppid().map(|id| id.as_raw_nonzero());
+    let theirs = program.and_then(|id| std::fs::read(format!("/proc/{id}/environ")).ok());
+    let given = theirs.map(|theirs| environment.set_by_program(&theirs)).unwrap_or_default();
+    for (name, value) in given {
+        if session.environment.iter().all(|(had, _)| *had != name) {
+            session.environment.push((name, value));
         }
     }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use ostler::Session;
 use ostler_sdk::agent_sdk::{Transcript, TranscriptPlace, project_folder};
 use ostler_sdk::line;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -35,6 +36,13 @@ pub struct TranscriptFile {
 /// Entries of this transcript are ours.
 pub fn is_ours(path: &Path) -> bool {
     read(path).is_some_and(|text| text.contains(MARK))
+}
+
+/// What is on record of a session, if there is anything.
+pub fn on_record(place: &TranscriptPlace) -> Option<Transcript> {
+    let mut record = Transcript::new(&place.session, Path::new(""), "", "");
+    record.follow(&read(&place.file())?);
+    Some(record)
 }
 
 impl TranscriptFile {
@@ -70,7 +78,13 @@ impl TranscriptFile {
         }
         made.path = Some(path.clone());
         made.place = Some(place.clone());
-        made.file = Some(create(&path)?);
+        let mut file = create(&path)?;
+        // A line that was torn when a process died must not swallow the next one.
+        if had.as_ref().is_some_and(|had| !had.is_empty() && !had.ends_with('\n')) {
+            let torn = || format!("cannot write the transcript {}", path.display());
+            file.write_all(b"\n").with_context(torn)?;
+        }
+        made.file = Some(file);
         if let (None, Some(source)) = (&had, forked_from(session, args, &place)) {
             made.copy(&source);
         }
@@ -85,8 +99,8 @@ impl TranscriptFile {
         self.transcript.turn_of(uuid)
     }
 
-    pub fn turns(&self) -> u32 {
-        self.transcript.turns()
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
     }
 
     pub fn rewind(&mut self, turn: u32) {
@@ -238,8 +252,11 @@ fn create(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(cannot)?;
     }
+    // A link could lead to a file of another program.
+    let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).open(path).with_context(cannot)
+    options.append(true).create(true).mode(0o600).custom_flags(no_link);
+    options.open(path).with_context(cannot)
 }
 
 fn forked_from(session: &Session, args: &RunArgs, place: &TranscriptPlace) -> Option<String> {
