@@ -3,7 +3,7 @@
 use super::child::AgentReport;
 use super::refusal::AgentRefused;
 use super::roster::AgentRun;
-use super::spoken::SpokenText;
+use super::written_text::WrittenText;
 use crate::jobs::JobTable;
 use ostler_core::ids::CallId;
 use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus};
@@ -31,7 +31,7 @@ pub(super) struct AgentCall {
     pub(super) jobs: Option<Arc<JobTable>>,
     pub(super) call: CallId,
     pub(super) run: Arc<AgentRun>,
-    pub(super) spoken: Arc<SpokenText>,
+    pub(super) written: Arc<WrittenText>,
     pub(super) limit: Duration,
 }
 
@@ -85,11 +85,11 @@ impl AgentCall {
             command: None,
             kept: false,
         };
-        let written = self.spoken.write_to(&place.output);
+        let written = self.written.write_to(&place.output);
         written.map_err(|error| format!("{}: {error}", place.output.display()))?;
         jobs.begin(
             record,
-            Arc::new(AgentJob { run: self.run.clone(), spoken: self.spoken.clone() }),
+            Arc::new(AgentJob { run: self.run.clone(), written: self.written.clone() }),
         )
     }
 
@@ -125,16 +125,16 @@ impl AgentCall {
 /// An agent as the table of jobs knows it.
 struct AgentJob {
     run: Arc<AgentRun>,
-    spoken: Arc<SpokenText>,
+    written: Arc<WrittenText>,
 }
 
 impl JobWork for AgentJob {
     fn new_output(&self) -> String {
-        self.spoken.new_output()
+        self.written.new_output()
     }
 
     fn newest(&self) -> String {
-        self.spoken.last()
+        self.written.last()
     }
 
     fn stop(&self) {

@@ -5,7 +5,7 @@ use super::agent_tree::{AgentTree, AgentWorkPlace};
 use super::relay::Relay;
 use super::roster::{AgentRun, Roster};
 use super::slots::Slot;
-use super::spoken::SpokenText;
+use super::written_text::WrittenText;
 use crate::session::Session;
 use futures_util::{FutureExt, StreamExt};
 use ostler_core::event::{Event, Finished, ModelUsage, words};
@@ -34,7 +34,7 @@ pub(super) struct Child {
     run: Arc<AgentRun>,
     /// Of the one who started it.
     above: (Arc<Roster>, Journal),
-    spoken: Arc<SpokenText>,
+    written: Arc<WrittenText>,
     /// The session above it is being closed, or nobody has it any more.
     closing: CancellationToken,
     /// Its own.
@@ -92,7 +92,7 @@ impl Child {
             session,
             run,
             above,
-            spoken: Arc::default(),
+            written: Arc::default(),
             closing,
             tree: None,
             answered: Usage::default(),
@@ -111,8 +111,8 @@ impl Child {
         &self.run
     }
 
-    pub(super) fn spoken(&self) -> &Arc<SpokenText> {
-        &self.spoken
+    pub(super) fn written(&self) -> &Arc<WrittenText> {
+        &self.written
     }
 
     pub(super) fn limit(&self) -> Duration {
@@ -186,7 +186,7 @@ impl Child {
                 Event::AnswerSealed { usage, .. } => self.answered += *usage,
                 _ => {}
             }
-            self.spoken.see(&envelope);
+            self.written.see(&envelope);
             self.relay.pass(&envelope).await;
         }
         match self.finished {

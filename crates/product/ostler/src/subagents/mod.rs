@@ -12,7 +12,7 @@ mod refusal;
 mod relay;
 mod roster;
 mod slots;
-mod spoken;
+mod written_text;
 
 pub(crate) use agent_job::end_of_lost_agent;
 pub(crate) use agent_tree::TeammateTree;
@@ -157,7 +157,7 @@ impl Subagents {
             jobs,
             call: call.clone(),
             run: child.run().clone(),
-            spoken: child.spoken().clone(),
+            written: child.written().clone(),
             limit: child.limit(),
         };
         Ok(StartedAgent { child, call, events: above.events.clone(), place })

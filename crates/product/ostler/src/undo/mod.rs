@@ -16,7 +16,7 @@ mod redo;
 mod rewind;
 mod snapshots;
 mod turns;
-mod undoable;
+mod undo_steps;
 mod worktrees;
 
 pub use calls::ChangingCall;
@@ -32,7 +32,7 @@ pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
 };
 pub use turns::{TurnLine, turns};
-pub use undoable::{UndoStep, UndoSteps, undo_steps};
+pub use undo_steps::{UndoStep, UndoSteps, undo_steps};
 
 use crate::error::Error;
 use crate::log_choice::find;

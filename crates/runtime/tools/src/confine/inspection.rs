@@ -7,7 +7,7 @@
 use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
 use super::traces::{self, MOST_NAMES, TraceStamp, Traces, UnfinishedWalk};
-use super::unfinished::UnfinishedInspections;
+use super::unfinished_inspections::UnfinishedInspections;
 use super::walk_memory::WalkMemory;
 use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;

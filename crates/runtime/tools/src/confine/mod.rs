@@ -21,7 +21,7 @@ mod repository;
 mod server_program;
 mod temp_directory;
 mod traces;
-mod unfinished;
+mod unfinished_inspections;
 mod walk_memory;
 
 use crate::bash::CommandVariables;
@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use temp_directory::OwnedTemp;
 use tempfile::TempDir;
-use unfinished::UnfinishedInspections;
+use unfinished_inspections::UnfinishedInspections;
 use walk_memory::WalkMemory;
 
 /// What a person has decided about the sandbox.

@@ -4,7 +4,7 @@ use super::sessions::age;
 use super::tasks::{damaged, open};
 use crate::args::cluster::{ClusterArgs, ClusterCommand};
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::board::{BoardOverview, MailBacklog, ServerState, WorkerClaim};
 use ostler_profile::Environment;

@@ -1,7 +1,7 @@
 //! How a question is put line by line: what is shown next, and what the person's lines come to.
 
 use super::{answer, question};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::{Choice, ChoiceQuestion, Mode, PersonRequest, Question, Reply};
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use crate::args::DoctorArgs;
 use crate::exit::{CHOOSE_HOME, Code};
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::Provider;
 use ostler_profile::{Environment, Flags, Profile};

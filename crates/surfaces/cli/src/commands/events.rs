@@ -3,7 +3,7 @@
 use crate::args::ConfigArgs;
 use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
 use crate::exit::{Code, Wrong, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{Delivered, HookAction, HookSecret, Sender, WebhookQueue};
 use ostler_profile::{Environment, Profile};

@@ -3,7 +3,7 @@
 use crate::args::hooks::{HooksCommand, HooksListArgs};
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{HookAction, HookSpec, HookTrial, Host, Options};
 use ostler_profile::{Environment, Profile};

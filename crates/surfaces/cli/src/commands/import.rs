@@ -3,7 +3,7 @@
 use crate::args::import::{ImportArgs, ProgramName};
 use crate::commands::sessions::age;
 use crate::exit::{Code, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{
     Block, Conversation, Error, ImportedSession, Program, ResultPart, TranscriptInfo,

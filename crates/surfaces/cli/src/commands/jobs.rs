@@ -3,7 +3,7 @@
 use super::sessions::age;
 use crate::args::jobs::JobsCommand;
 use crate::exit::{Code, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::{Result, bail};
 use ostler::{JobView, MachineJob};
 use ostler_profile::Environment;

@@ -3,11 +3,11 @@
 use super::conversation::Conversation;
 use super::rewind::counted;
 use super::sessions::age;
-use super::waiting::Waiting;
+use super::waiting_line::Waiting;
 use crate::exit::{warn, warn_of};
 use crate::output::paint::Paint;
 use crate::output::screen::Screen;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use crate::output::{agents, say, usage};
 use anyhow::Result;
 use ostler::{Envelope, Event, Finished, InboundSource, QueuedItem, words};

@@ -4,7 +4,7 @@ use crate::args::Format;
 use crate::exit::Code;
 use crate::output::printer;
 use crate::output::usage::thousands;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::ContextReport;
 use ostler_sdk::escaped;

@@ -4,7 +4,7 @@ use super::sessions::age;
 use super::tasks::{open, say};
 use crate::args::mail::{MailArgs, MailCommand, SendArgs};
 use crate::exit::{Code, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::{Result, anyhow, bail};
 use ostler::board::{Mail, MailId, MailQuery, MailStatus, NewMail, SharedBoard};
 use ostler_profile::{Environment, Flags, find_places};

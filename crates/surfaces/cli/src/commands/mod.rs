@@ -42,7 +42,7 @@ mod trust;
 mod typing;
 mod undo;
 mod undo_list;
-mod waiting;
+mod waiting_line;
 mod worker;
 mod worktrees;
 

@@ -2,7 +2,7 @@
 
 use crate::args::plugin::{PluginArgs, PluginCommand};
 use crate::exit::{Code, Wrong};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::config::{
     InstalledPlugin, Plugin, PluginSource, PluginState, SettingsPlaces, installed_plugins,

@@ -1,6 +1,6 @@
 //! A question as text. It shows everything that would be done: nothing is cut and nothing is obeyed.
 
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::{Place, Question, Reason, Touches};
 use serde_json::Value;
 use std::fmt::Write;

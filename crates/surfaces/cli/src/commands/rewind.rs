@@ -4,7 +4,7 @@ use super::sessions::age;
 use super::undo::{Reviewed, as_json, choice, code, reviewed, tell, tell_way_back};
 use crate::args::undo::RewindArgs;
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::{Result, bail};
 use ostler::{
     Input, InputReceipt, Review, Rewind, Rewinding, Session, SessionId, TurnLine, UndoChoice,

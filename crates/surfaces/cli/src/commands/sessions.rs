@@ -3,7 +3,7 @@
 use crate::args::SessionsArgs;
 use crate::commands::import;
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{Program, SessionInfo};
 use ostler_profile::Environment;

@@ -3,7 +3,7 @@
 use crate::args::{ConfigArgs, SkillsCommand};
 use crate::exit::{Code, Wrong, warn};
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{Catalog, Skill, one_line};
 use ostler_profile::{Environment, Profile, ProfileError};

@@ -3,7 +3,7 @@
 use super::sessions::age;
 use crate::args::undo::SnapshotsCommand;
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler_profile::Environment;
 use ostler_sdk::escaped;

@@ -4,7 +4,7 @@ use super::lines::{Lines, is_prompt};
 use super::no_key;
 use crate::args::RunArgs;
 use crate::exit::warn;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use crate::output::write;
 use anyhow::Result;
 use ostler::config::UntrustedFile;

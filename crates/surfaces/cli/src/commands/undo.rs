@@ -4,7 +4,7 @@
 use super::undo_list;
 use crate::args::undo::{Common, UndoArgs};
 use crate::exit::{Code, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::{Result, bail};
 use ostler::{
     ChangingCall, Fate, Input, InputReceipt, Review, Session, Undo, UndoChoice, Undoes, Undoing,

@@ -3,7 +3,7 @@
 
 use super::cost::dollars;
 use super::usage::thousands;
-use super::visible::visible;
+use super::visible_text::visible;
 use ostler::{CallOutcome, Envelope, Event, Finished, Level, TeammatePhase, words};
 
 /// None: nothing to say.

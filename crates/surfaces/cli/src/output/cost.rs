@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use super::usage::thousands;
-use super::visible::visible;
+use super::visible_text::visible;
 use crate::args::cost::Side;
 use ostler::{BudgetStatus, ChargeStatus, CostLine, CostRow, Costs, Usage};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ pub mod sink;
 pub mod stream_json;
 pub mod text;
 pub mod usage;
-pub mod visible;
+pub mod visible_text;
 
 use anyhow::Result;
 use ostler::Envelope;

@@ -1,7 +1,7 @@
 //! What the model server was asked and what it charged, in a line each.
 
 use super::usage::{percent, thousands};
-use super::visible::visible;
+use super::visible_text::visible;
 use ostler_model_server::{Bill, Billed, LogEntry, ServedOutcome};
 use serde_json::{Value, json};
 

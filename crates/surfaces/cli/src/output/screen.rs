@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use super::sink::{Sink, Standard};
-use super::visible::visible;
+use super::visible_text::visible;
 use crate::terminal;
 use anyhow::Result;
 use ostler::{

@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, retry_line, shown};
 use super::sink::Sink;
-use super::visible::visible;
+use super::visible_text::visible;
 use super::{Output, agents, usage};
 use anyhow::Result;
 use ostler::{CallOutcome, Continue, Envelope, Event, Finished, Level, ToolKind, Trigger, words};

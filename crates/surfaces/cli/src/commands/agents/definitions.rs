@@ -1,7 +1,7 @@
 //! `ostler agents --definitions`: the kinds of agents that can be started here.
 
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::AgentKind;
 use ostler::config::{AgentFile, AgentFileState};

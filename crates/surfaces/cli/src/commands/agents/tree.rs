@@ -2,7 +2,7 @@
 
 use crate::commands::sessions::age;
 use crate::output::cost::dollars;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::{AgentActivity, AgentInfo, AgentState, AgentsView, Blocked, MachineAgent};
 
 /// Characters of a session's id.

@@ -1,7 +1,7 @@
 //! Who has claimed tasks of this project's board: workers, scripts, and sessions of other machines.
 
 use crate::commands::sessions::age;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::BoardPlace;
 use ostler::board::{Status, Task, TaskQuery};
 use ostler_profile::{Environment, Flags, find_places};

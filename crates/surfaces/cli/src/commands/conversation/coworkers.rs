@@ -3,7 +3,7 @@
 use super::Conversation;
 use super::slash::split;
 use crate::commands::{agents, jobs, mail, tasks};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::{Result, anyhow, bail};
 use ostler::board::{BoardError, MailQuery, SharedBoard, Status, TaskQuery};
 use ostler::{AgentInput, AgentPath, Input, Message, TeammateStatus};

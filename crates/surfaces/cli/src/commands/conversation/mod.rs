@@ -4,7 +4,7 @@
 mod coworkers;
 pub mod slash;
 
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{
     Attendance, Envelope, Host, InboundSource, Input, Plan, Question, QueuedItem, Reply, Session,

@@ -4,7 +4,7 @@ use super::Conversation;
 use crate::args::{Args, Command};
 use crate::commands::{self, cost, local, rewind, sessions, skills, undo};
 use crate::output::printer;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Parser;

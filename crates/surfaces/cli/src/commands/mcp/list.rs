@@ -2,7 +2,7 @@
 
 use super::{servers, unknown};
 use crate::exit::Code;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::mcp_servers::ServerStatus;
 use ostler::{Host, Options};

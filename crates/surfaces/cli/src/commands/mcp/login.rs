@@ -3,7 +3,7 @@
 use crate::args::mcp_login::{LoginArgs, ServerArgs};
 use crate::commands::memory::network;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::oauth::{ClientSettings, OAuth, OAuthError, PATIENCE, PendingLogin, Scopes};
 use ostler_profile::{Browser, Environment, Profile};

@@ -6,7 +6,7 @@ mod setup;
 use crate::args::memory::{AddArgs, ForgetArgs, MemoryCommand, SearchArgs};
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{Memories, Memory, MemoryFact, MemoryStore, Network, Origin, Scope};
 use ostler_profile::Environment;

@@ -5,7 +5,7 @@ use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::{
     Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, Tier,

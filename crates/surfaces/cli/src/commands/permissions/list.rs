@@ -3,7 +3,7 @@
 use super::print;
 use crate::args::permissions::ListArgs;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::config::{KeptApproval, approvals};
 use ostler::{Bound, COMMANDS, Fallback, Mode, Policy, Rule, Tier};

@@ -2,8 +2,8 @@
 
 mod batch;
 mod explain;
-mod kept;
 mod list;
+mod revocation;
 mod tree;
 mod trust;
 
@@ -22,7 +22,7 @@ pub fn run(
         PermissionsCommand::Explain(args) => explain::run(init, environment, args),
         PermissionsCommand::Check(args) => batch::run(args),
         PermissionsCommand::List(args) => list::run(environment, args),
-        PermissionsCommand::Revoke(args) => kept::revoke(environment, &args.rule),
+        PermissionsCommand::Revoke(args) => revocation::revoke(environment, &args.rule),
         PermissionsCommand::Trust(args) => trust::run(environment, args),
         PermissionsCommand::Default => {
             print(ostler::config::DEFAULT_PERMISSIONS)?;

@@ -1,7 +1,7 @@
 //! The commands of a shell text as a tree: each with what it does, what it touches and what speaks against it.
 
 use crate::output::paint::Paint;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::{Act, Commands, Effect, PathScope, Position, Step, Touch, Word};
 use std::path::PathBuf;
 

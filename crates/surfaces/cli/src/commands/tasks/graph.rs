@@ -3,7 +3,7 @@
 use super::svg;
 use crate::args::tasks::GraphFormat;
 use crate::exit::{Code, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::board::{SharedBoard, Status, Task, TaskQuery};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Tasks as lines for people.
 
 use crate::commands::sessions::age;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::board::{DamagedEntry, Status, Task, TaskEvent, TaskList};
 
 /// Damaged entries that are named.

@@ -2,7 +2,7 @@
 
 use super::failed_merges::{ReturnedBranch, ToldOwner};
 use super::remote_choice::RemoteChoice;
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use ostler::board::Status;
 use ostler::worktrees::{
     BranchOutcome, Discarded, Landing, Overlap, PruneReport, QueueReport, TreeDiff, TreeEntry,

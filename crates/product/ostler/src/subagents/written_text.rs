@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
-pub(super) struct SpokenText {
+pub(super) struct WrittenText {
     texts: Mutex<Texts>,
 }
 
@@ -23,7 +23,7 @@ struct Texts {
     file: Option<JobOutput>,
 }
 
-impl SpokenText {
+impl WrittenText {
     /// Only what the agent says itself, not those below it.
     pub(super) fn see(&self, envelope: &Envelope) {
         if !envelope.agent.is_root() {

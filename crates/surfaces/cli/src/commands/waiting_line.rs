@@ -107,7 +107,7 @@ fn erasure(width: usize) -> String {
 fn words(running: &[&str], silent: Duration) -> String {
     let what = match running {
         [] => "waiting for the model".to_owned(),
-        [name] => format!("running {}", crate::output::visible::visible(name)),
+        [name] => format!("running {}", crate::output::visible_text::visible(name)),
         more => format!("running {} tools", more.len()),
     };
     format!("… {what}, {} s", silent.as_secs())

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::visible::visible;
+use crate::output::visible_text::visible;
 use anyhow::Result;
 use ostler::config::approvals;
 use ostler_profile::{Environment, Flags, find_places};
