@@ -20,11 +20,11 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
+/// Judges a call as a session with these options would at its beginning. Also gives what a run would say
 /// before and with it: tools that nobody knows, a layer of the sandbox that is missing.
 ///
 /// # Errors
-/// If an engine could not be opened with these options.
+/// If a session could not be opened with these options.
 pub async fn explain(
     host: &Host,
     options: SessionOptions,

@@ -1,4 +1,4 @@
-//! The sandbox without an engine: one command in it, and a test of its layers.
+//! The sandbox without a session: one command in it, and a test of its layers.
 
 use crate::{Confinement, Error, Init};
 use ostler_core::permission::{Policy, Workspace};

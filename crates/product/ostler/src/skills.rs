@@ -36,7 +36,7 @@ fn shipped_at(home: Option<&Path>) -> Option<PathBuf> {
     home.map(|home| home.join("shipped"))
 }
 
-/// All skills, as an engine with this home would find them.
+/// All skills, as a session with this home would find them.
 pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
     let tools = ostler_tools::known_tools();
     let shipped = shipped(shipped_at(home).as_deref(), &tools);

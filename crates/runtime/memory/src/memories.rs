@@ -1,4 +1,4 @@
-//! The memory of one project and of its user: what an engine, the tool and the command line use.
+//! The memory of one project and of its user: what a session, the tool and the command line use.
 
 use crate::conflict::{Gist, newer_first};
 use crate::embed::{EmbedError, Embedder, MiniLm};

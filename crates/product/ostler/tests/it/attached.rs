@@ -7,9 +7,9 @@ use ostler_model_server::{Reply, calls, text};
 use serde_json::{Value, json};
 
 /// A summary now. Its receipt.
-async fn compact(engine: &Session) -> Receipt {
+async fn compact(session: &Session) -> Receipt {
     let mut receipt = None;
-    let mut turn = engine.compact(None).unwrap();
+    let mut turn = session.compact(None).unwrap();
     let end = until(&mut turn, |event| {
         if let Event::Compacted { receipt: made } = event {
             receipt = Some((**made).clone());
@@ -21,15 +21,15 @@ async fn compact(engine: &Session) -> Receipt {
     receipt.unwrap_or_else(|| panic!("no summary: {}", end.text))
 }
 
-async fn said(engine: &Session, prompt: &str) {
-    let end = finished(engine.ask(prompt).unwrap()).await;
+async fn said(session: &Session, prompt: &str) {
+    let end = finished(session.ask(prompt).unwrap()).await;
     assert_eq!(end.terminal, Terminal::Completed, "{end:?}");
 }
 
 /// Turns with answers long enough that the newest six messages are others than what matters here.
-async fn talk(engine: &Session) {
+async fn talk(session: &Session) {
     for n in 0..4 {
-        said(engine, &format!("and what about {n}?")).await;
+        said(session, &format!("and what about {n}?")).await;
     }
 }
 
@@ -84,14 +84,14 @@ pub async fn files_plan_and_skills_are_said_again_as_they_are() {
     for name in names {
         write(&world, name, &format!("{name} as it was\n"));
     }
-    let engine = open(world.on_disk());
-    said(&engine, "begin").await;
-    talk(&engine).await;
+    let session = open(world.on_disk());
+    said(&session, "begin").await;
+    talk(&session).await;
     write(&world, "d.txt", "d.txt as it became\n");
     std::fs::remove_file(world.project().join("e.txt")).unwrap();
     for round in ["first", "second"] {
-        let receipt = compact(&engine).await;
-        said(&engine, "go on").await;
+        let receipt = compact(&session).await;
+        said(&session, "go on").await;
         let texts = opening(&world);
         let files = starting(&texts, "<file ");
         // The five read last, as they are now; the one that is gone is not replaced by an older one.
@@ -109,7 +109,7 @@ pub async fn files_plan_and_skills_are_said_again_as_they_are() {
             assert_eq!(named, 1, "{round}: {name} in {:?}", receipt.attached);
         }
         if round == "first" {
-            talk(&engine).await;
+            talk(&session).await;
         }
     }
     world.assert_never_rejected();
@@ -126,11 +126,11 @@ pub async fn what_is_attached_keeps_to_its_room() {
         }
         let mut options = world.options();
         options.session.settings.context.window = Some(window);
-        let engine = open(options);
-        said(&engine, "begin").await;
-        talk(&engine).await;
-        let receipt = compact(&engine).await;
-        said(&engine, "go on").await;
+        let session = open(options);
+        said(&session, "begin").await;
+        talk(&session).await;
+        let receipt = compact(&session).await;
+        said(&session, "go on").await;
         let texts = opening(&world);
         let files = starting(&texts, "<file ");
         let bytes: usize = files.iter().map(|text| text.len()).sum();
@@ -155,23 +155,23 @@ pub async fn a_skill_outlives_the_result_that_brought_it() {
     ];
     let later = talking().chain([text("going on")]).chain(talking()).chain([text("so")]);
     let world = World::new(with_summaries(begun.into_iter().chain(later)));
-    let engine = open(world.on_disk());
-    said(&engine, "begin").await;
-    talk(&engine).await;
+    let session = open(world.on_disk());
+    said(&session, "begin").await;
+    talk(&session).await;
     // The next turn is over the threshold, and leaving results out is enough.
     let mut options = with(world.on_disk(), |o| o.session.log = SessionChoice::Continue);
-    options.session.settings.context.bounds.threshold = Some(engine.context().tokens);
-    drop(engine);
-    let engine = open(options);
-    said(&engine, "go on").await;
+    options.session.settings.context.bounds.threshold = Some(session.context().tokens);
+    drop(session);
+    let session = open(options);
+    said(&session, "go on").await;
     let log = world.log();
     assert!(log.iter().any(|fact| fact["fact"] == "elided"), "nothing was left out");
     assert!(!log.iter().any(|fact| fact["fact"] == "boundary"), "a summary came first");
     let newest = world.server.requests().pop().unwrap().json()["messages"].to_string();
     assert!(newest.contains("<skill name=\\\"debugging\\\">"), "its words are gone: {newest}");
-    talk(&engine).await;
-    compact(&engine).await;
-    said(&engine, "and on").await;
+    talk(&session).await;
+    compact(&session).await;
+    said(&session, "and on").await;
     let texts = opening(&world);
     assert_eq!(starting(&texts, "<skill name=\"debugging\">").len(), 1, "{texts:?}");
     world.assert_never_rejected();
@@ -188,20 +188,20 @@ pub async fn nested_instructions_are_read_anew() {
     write(&world, "other/CLAUDE.md", "Nobody reads this.");
     write(&world, "sub/deep/x.txt", "x\n");
     let options = || with(world.on_disk(), |o| o.session.instructions = Some(world.instructions()));
-    let engine = open(options());
-    said(&engine, "begin").await;
-    talk(&engine).await;
+    let session = open(options());
+    said(&session, "begin").await;
+    talk(&session).await;
     let texts = world.told(world.server.requests().len() - 1);
     assert_eq!(texts.matches("Inner rule one.").count(), 1, "{texts}");
-    let mut engine = engine;
+    let mut session = session;
     for (round, before) in [("two", "one"), ("three", "two")] {
         // Somebody else continues with it.
-        drop(engine);
-        engine = open(with(options(), |o| o.session.log = SessionChoice::Continue));
+        drop(session);
+        session = open(with(options(), |o| o.session.log = SessionChoice::Continue));
         write(&world, "AGENTS.md", &format!("Outer rule {round}."));
         write(&world, "sub/CLAUDE.md", &format!("Inner rule {round}."));
-        compact(&engine).await;
-        said(&engine, "go on").await;
+        compact(&session).await;
+        said(&session, "go on").await;
         let whole = world.told(world.server.requests().len() - 1);
         for rule in ["Outer", "Inner"] {
             let count = |of: &str| whole.matches(&format!("{rule} rule {of}.")).count();
@@ -212,7 +212,7 @@ pub async fn nested_instructions_are_read_anew() {
         let at = |with: &str| texts.iter().position(|text| text.contains(with)).unwrap();
         assert!(at("Outer rule") < at("Inner rule") && at("Inner rule") < at("<summary>"));
         if round == "two" {
-            talk(&engine).await;
+            talk(&session).await;
         }
     }
     world.assert_never_rejected();
@@ -229,17 +229,17 @@ fn remembered(world: &World) -> Vec<String> {
 pub async fn what_was_said_before_a_summary_is_remembered() {
     let answers = [text("Decision: we use the second port. ".repeat(2))].into_iter();
     let world = World::new(with_summaries(answers.chain(talking())));
-    let engine = open(world.on_disk());
-    said(&engine, "Hello. Always build with the locked file. Which port?").await;
-    talk(&engine).await;
+    let session = open(world.on_disk());
+    said(&session, "Hello. Always build with the locked file. Which port?").await;
+    talk(&session).await;
     // When its turn ends, and still after the summary.
     let has = |kept: &[String], words: &str| kept.iter().any(|text| text.contains(words));
     assert!(has(&remembered(&world), "Always build with the locked file."));
-    compact(&engine).await;
+    compact(&session).await;
     let kept = remembered(&world);
     assert!(has(&kept, "Always build with the locked file."), "{kept:?}");
     assert!(has(&kept, "e use the second port"), "{kept:?}");
-    engine.close("other").await;
+    session.close("other").await;
     let twice = remembered(&world);
     let count = twice.iter().filter(|text| text.contains("locked file")).count();
     assert_eq!(count, 1, "kept once: {twice:?}");
@@ -251,12 +251,12 @@ pub async fn a_memory_that_fails_does_not_fail_the_summary() {
     let world = World::new(with_summaries(answers));
     std::fs::create_dir_all(world.root().join("home")).unwrap();
     std::fs::write(world.root().join("home/memory"), "in the way").unwrap();
-    let engine = open(world.on_disk());
-    said(&engine, "Always build with the locked file.").await;
-    talk(&engine).await;
-    let receipt = compact(&engine).await;
+    let session = open(world.on_disk());
+    said(&session, "Always build with the locked file.").await;
+    talk(&session).await;
+    let receipt = compact(&session).await;
     assert!(receipt.after < receipt.before);
-    said(&engine, "go on").await;
+    said(&session, "go on").await;
     assert!(opening(&world).concat().contains("Work was done."));
     let cwd = world.project().canonicalize().unwrap();
     let home = world.root().join("home");

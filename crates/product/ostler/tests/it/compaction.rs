@@ -37,10 +37,10 @@ pub async fn a_full_window_takes_one_request() {
     let mut options = world.options();
     options.session.settings.context.window = Some(200_000);
     options.session.settings.context.bounds.threshold = Some(180_000);
-    let engine = open(options);
+    let session = open(options);
     let mut receipts: Vec<Receipt> = Vec::new();
     for n in 0..60 {
-        let mut turn = engine.ask(format!("question {n}")).unwrap();
+        let mut turn = session.ask(format!("question {n}")).unwrap();
         let end = until(&mut turn, |event| {
             if let Event::Compacted { receipt } = event {
                 receipts.push((**receipt).clone());

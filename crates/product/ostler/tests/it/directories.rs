@@ -207,7 +207,7 @@ pub async fn what_cannot_be_added_is_refused() {
 pub async fn the_number_of_added_directories_is_limited() {
     let world = World::new(Script::new());
     let many: Vec<PathBuf> = (0..101).map(|n| beside(&world, &format!("d{n}"))).collect();
-    let session = world.engine();
+    let session = world.session();
     let refused = session.send(Input::AddDirs(many.clone())).unwrap_err().to_string();
     assert_eq!(refused, "at most 100 directories can be added to a session");
     assert_eq!(session.workspace().roots.len(), 1);

@@ -18,7 +18,7 @@ pub async fn dropping_ends_the_request_and_the_command() {
         .gate("hold")
         .say("never to be read");
     let world = World::new(Script::new().answer(answer));
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
     becomes("the command runs", || runs(&mark)).await;
@@ -88,7 +88,7 @@ pub async fn a_driver_that_is_not_polled_takes_nothing() {
     let session = open(with(world.options(), |o| o.host.base_url = Some(proxy.url.clone())));
     let mut turn = session.ask("stop reading").unwrap();
     until(&mut turn, is_text).await;
-    let other = crate::support::finished(world.engine().ask("read on").unwrap()).await;
+    let other = crate::support::finished(world.session().ask("read on").unwrap()).await;
     assert_eq!(other.text.len(), LONG);
     let taken = proxy.taken.load(Ordering::Relaxed);
     println!(

@@ -43,7 +43,7 @@ pub async fn rules_count_for_every_call_that_has_not_started() {
         .answer(calls([bash("touch z")]))
         .answer(text("ok"));
     let world = World::new(script);
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
     becomes("it runs", || world.project().join("begun").exists()).await;
@@ -70,7 +70,7 @@ pub async fn a_denied_file_is_hidden_from_searches_and_commands() {
     std::fs::create_dir(world.project().join("secret")).unwrap();
     std::fs::write(world.project().join("secret/key"), "treasure 7\n").unwrap();
     std::fs::write(world.project().join("open"), "treasure map\n").unwrap();
-    let session = world.engine();
+    let session = world.session();
     session.send(denying(&["Read(./secret/**)"])).unwrap();
     finished(session.ask("go").unwrap()).await;
     let told = world.told(1);
@@ -109,7 +109,7 @@ pub async fn the_next_request_has_the_chosen_model_and_thinking() {
         .answer(text("I look.").gate("hold").call("Bash", json!({ "command": "true" })))
         .answer(text("ok"));
     let world = World::new(script);
-    let session = world.engine();
+    let session = world.session();
     finished(session.ask("first").unwrap()).await;
     session.send(Input::SetModel("other".into())).unwrap();
     session.send(Input::SetThinking(Thinking::Budget(2_000))).unwrap();
@@ -174,7 +174,7 @@ pub async fn a_fork_is_another_session() {
     let told = world.told(2);
     assert!(told.contains("first") && !told.contains("zebra"), "{told}");
     assert!(session.fork(ForkPoint::BeforeTurn(9)).is_err());
-    assert!(world.engine().fork(ForkPoint::End).is_err(), "nothing is kept of it");
+    assert!(world.session().fork(ForkPoint::End).is_err(), "nothing is kept of it");
 }
 
 /// The file comes back, the model forgets the turn and that it had read the file, and nothing is done beside a turn.

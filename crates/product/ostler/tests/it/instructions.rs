@@ -51,8 +51,8 @@ fn world() -> World {
 }
 
 /// The notices of a turn.
-async fn said(engine: &Session, prompt: &str) -> Vec<String> {
-    let mut turn = engine.ask(prompt).unwrap();
+async fn said(session: &Session, prompt: &str) -> Vec<String> {
+    let mut turn = session.ask(prompt).unwrap();
     let mut notices = Vec::new();
     while let Some(envelope) = turn.next().await {
         if let Event::Notice { notice, .. } = envelope.event.clone() {
@@ -82,10 +82,10 @@ pub async fn nested_files_share_one_limit() {
         let mut options = options(&world);
         options.session.settings.context.window = Some(window);
         options.session.settings.context.auto = false;
-        let engine = open(options);
+        let session = open(options);
         let mut notices = Vec::new();
         for n in (0..18).step_by(3) {
-            notices.extend(said(&engine, &format!("read d{n}/x d{}/x d{}/x", n + 1, n + 2)).await);
+            notices.extend(said(&session, &format!("read d{n}/x d{}/x d{}/x", n + 1, n + 2)).await);
         }
         // A stub for each file that had no room is not counted.
         let told = last(&world);
@@ -96,7 +96,7 @@ pub async fn nested_files_share_one_limit() {
         let full = notices.iter().filter(|text| text.contains("the rules fill the window"));
         assert_eq!(full.count(), stubs, "{notices:#?}");
         // Nothing is said twice.
-        assert_eq!(said(&engine, "read d1/x d17/x").await, [] as [&str; 0]);
+        assert_eq!(said(&session, "read d1/x d17/x").await, [] as [&str; 0]);
         assert_eq!(last(&world).matches("<instructions path=").count(), 18);
         world.assert_never_rejected();
     }
@@ -107,12 +107,12 @@ pub async fn a_nested_link_that_leads_out_is_said() {
     file(&world, "sub/x", "x");
     std::fs::write(world.root().join("secret.md"), "secret").unwrap();
     symlink(world.root().join("secret.md"), world.project().join("sub/CLAUDE.md")).unwrap();
-    let engine = open(options(&world));
-    assert_eq!(engine.announce().len(), 0);
-    let notices = said(&engine, "read sub/x").await;
+    let session = open(options(&world));
+    assert_eq!(session.announce().len(), 0);
+    let notices = said(&session, "read sub/x").await;
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("sub/CLAUDE.md") && notices[0].contains("not read"), "{notices:?}");
-    assert_eq!(said(&engine, "read sub/x").await, [] as [&str; 0], "once");
+    assert_eq!(said(&session, "read sub/x").await, [] as [&str; 0], "once");
     assert!(!last(&world).contains("secret"));
 }
 
@@ -131,19 +131,19 @@ pub async fn after_a_summary_each_is_said_once_without_its_front_matter() {
     for name in ["docs/x", "a/b.sql", "gone/x"] {
         file(&world, name, "x");
     }
-    let engine = open(options(&world));
-    finished(engine.ask("read docs/x a/b.sql gone/x").unwrap()).await;
+    let session = open(options(&world));
+    finished(session.ask("read docs/x a/b.sql gone/x").unwrap()).await;
     let count = |text: &str, part: &str| text.matches(part).count();
     let told = last(&world);
     for part in ["Always say please.", "Mind the quotes.", "And the commas.", "Soon gone."] {
         assert_eq!(count(&told, part), 1, "{part}");
     }
     for _ in 0..4 {
-        finished(engine.ask("go on").unwrap()).await;
+        finished(session.ask("go on").unwrap()).await;
     }
     std::fs::remove_file(world.project().join("gone/CLAUDE.md")).unwrap();
-    finished(engine.compact(None).unwrap()).await;
-    finished(engine.ask("and now").unwrap()).await;
+    finished(session.compact(None).unwrap()).await;
+    finished(session.ask("and now").unwrap()).await;
     let told = last(&world);
     assert!(told.contains("<summary>"), "{told}");
     for part in ["Always say please.", "Mind the quotes.", "And the commas."] {
@@ -151,7 +151,7 @@ pub async fn after_a_summary_each_is_said_once_without_its_front_matter() {
     }
     assert_eq!((count(&told, "paths:"), count(&told, "Soon gone.")), (0, 0), "{told}");
     // What is said is known.
-    finished(engine.ask("read docs/x a/b.sql").unwrap()).await;
+    finished(session.ask("read docs/x a/b.sql").unwrap()).await;
     assert_eq!(count(&last(&world), "Mind the quotes."), 1);
     world.assert_never_rejected();
 }
@@ -162,23 +162,23 @@ pub async fn what_changed_between_turns_is_told_with_the_prompt() {
     file(&world, "CLAUDE.md", "Use tabs.");
     file(&world, "sub/CLAUDE.md", "Mind the gap.");
     file(&world, "sub/x", "one\ntwo\n");
-    let engine = open(options(&world));
-    finished(engine.ask("read sub/x").unwrap()).await;
+    let session = open(options(&world));
+    finished(session.ask("read sub/x").unwrap()).await;
     std::fs::remove_file(world.project().join("CLAUDE.md")).unwrap();
     std::fs::remove_file(world.project().join("sub/CLAUDE.md")).unwrap();
     file(&world, "sub/x", "one\nthree!\n");
     let before = world.server.requests().len();
-    finished(engine.ask("go on").unwrap()).await;
+    finished(session.ask("go on").unwrap()).await;
     let told = world.told(before);
     assert_eq!(told.matches("no longer applies").count(), 2, "{told}");
     assert_eq!(told.matches("<changed-file").count(), 1, "with the prompt: {told}");
     assert!(told.contains("three!"), "{told}");
-    finished(engine.ask("and on").unwrap()).await;
+    finished(session.ask("and on").unwrap()).await;
     assert_eq!(last(&world).matches("no longer applies").count(), 2, "once");
     assert_eq!(last(&world).matches("<changed-file").count(), 1, "once");
     // It comes back as it was: repeated, because it was withdrawn.
     file(&world, "CLAUDE.md", "Use tabs.");
-    finished(engine.ask("once more").unwrap()).await;
+    finished(session.ask("once more").unwrap()).await;
     assert_eq!(last(&world).matches("Use tabs.").count(), 2);
     let all: Vec<Vec<Value>> =
         world.server.requests().iter().map(|r| plain(r.messages())).collect();

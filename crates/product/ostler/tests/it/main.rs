@@ -75,7 +75,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             an_interrupt_ends_the_answer_in_order
             an_interrupt_ends_a_command_in_order
             an_interrupt_without_a_turn_does_nothing
-            a_closed_engine_runs_no_command;
+            a_closed_session_runs_no_command;
         jobs:
             a_job_is_reported_once_with_its_exit_code
             neither_waits_for_the_other
@@ -98,7 +98,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             without_a_home_nothing_is_kept
             one_has_the_sandbox_and_the_limits_of_every_command;
         sessions:
-            another_engine_goes_on
+            an_opened_session_goes_on
             a_session_has_one_owner
             without_a_home_everything_stays_in_memory
             without_a_home_there_is_nothing_to_resume

@@ -1,4 +1,4 @@
-//! What an engine refuses to begin with, and what a caller may choose.
+//! What a session refuses to begin with, and what a caller may choose.
 
 use crate::support::{World, answer, finished, open, try_open, until, with};
 use ostler::{
@@ -187,9 +187,9 @@ pub async fn a_hook_of_ones_own() {
     let world =
         World::new(Script::new().answer(calls([call("one"), call("two")])).answer(text("ok")));
     let guard = Arc::new(Guard(Mutex::default()));
-    let engine = open(with(world.options(), |o| o.session.hooks.inside.push(guard.clone())));
-    let end = finished(engine.ask("go").unwrap()).await;
-    engine.close("other").await;
+    let session = open(with(world.options(), |o| o.session.hooks.inside.push(guard.clone())));
+    let end = finished(session.ask("go").unwrap()).await;
+    session.close("other").await;
     assert_eq!(end.denials.len(), 1);
     assert!(world.project().join("one").exists() && !world.project().join("two").exists());
     assert!(world.told(1).contains("the hook guard: not two"), "{}", world.told(1));

@@ -80,20 +80,20 @@ pub async fn a_tool_of_ones_own_is_carried_over() {
     // The newest turn is kept word for word, so there is one more than is summarized.
     let answers = [stamps, text("One failed."), text("Gladly."), text("plan.md")];
     let world = World::new(with_summaries(answers));
-    let engine = open(with(options(&world), |o| o.session.mode = Mode::AcceptEdits));
+    let session = open(with(options(&world), |o| o.session.mode = Mode::AcceptEdits));
     for prompt in ["Stamp the plan", "Thank you"] {
-        assert_eq!(finished(engine.ask(prompt).unwrap()).await.terminal, Terminal::Completed);
+        assert_eq!(finished(session.ask(prompt).unwrap()).await.terminal, Terminal::Completed);
     }
-    let mut turn = engine.compact(None).unwrap();
+    let mut turn = session.compact(None).unwrap();
     until(&mut turn, |event| matches!(event, Event::Compacted { .. })).await;
     drop(turn);
-    finished(engine.ask("Which file was it?").unwrap()).await;
+    finished(session.ask("Which file was it?").unwrap()).await;
     let requests = world.server.requests();
     assert_eq!(requests.iter().filter(|request| is_summary(request)).count(), 1);
     let told = requests.last().unwrap().messages()[0].to_string();
     assert!(told.contains(r"Files changed:\n- plan.md\n"), "{told}");
     assert!(told.contains("Stamp none/x.md: "), "{told}");
-    let facts = engine.known_tools().facts("Stamp");
+    let facts = session.known_tools().facts("Stamp");
     assert_eq!(facts.subject_of(&json!({"ink": "red", "document": "a.md"})), "a.md");
     world.assert_never_rejected();
 }

@@ -292,17 +292,17 @@ async fn record(situation: Situation) -> Vec<String> {
     options.session.memory = false;
     change(&world, &mut options);
     options.session.memory = options.host.home.is_some();
-    let engine = open(options);
-    let _attendance = reply.is_some().then(|| engine.attend());
+    let session = open(options);
+    let _attendance = reply.is_some().then(|| session.attend());
     let mut envelopes = Vec::new();
     for prompt in prompts {
         let turn = match prompt {
-            "/compact" => engine.compact(None).unwrap(),
-            prompt => engine.ask(prompt).unwrap(),
+            "/compact" => session.compact(None).unwrap(),
+            prompt => session.ask(prompt).unwrap(),
         };
-        read(&engine, turn, interrupts, reply.as_ref(), &mut envelopes).await;
+        read(&session, turn, interrupts, reply.as_ref(), &mut envelopes).await;
     }
-    envelopes.extend(engine.close("other").await);
+    envelopes.extend(session.close("other").await);
     let clean = |envelope: &Envelope| normalised(&world, envelope);
     envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
@@ -317,20 +317,20 @@ async fn record_steering() -> Vec<String> {
     let mut options = world.options();
     options.session.log = SessionChoice::Named(SESSION.into());
     options.session.memory = false;
-    let engine = open(options);
+    let session = open(options);
     let mut envelopes = Vec::new();
-    let mut turn = engine.ask("go").unwrap();
+    let mut turn = session.ask("go").unwrap();
     while let Some(envelope) = turn.next().await {
         if matches!(envelope.event, Event::TextDelta { .. }) && envelopes.len() < 8 {
-            steer(&engine);
+            steer(&session);
             world.server.gate("hold").open();
         }
         envelopes.push(envelope);
     }
     drop(turn);
-    let refused = engine.ask(Prompt::typed("/nope")).unwrap();
-    read(&engine, refused, false, None, &mut envelopes).await;
-    let mut abandoned = engine.ask("again").unwrap();
+    let refused = session.ask(Prompt::typed("/nope")).unwrap();
+    read(&session, refused, false, None, &mut envelopes).await;
+    let mut abandoned = session.ask("again").unwrap();
     while let Some(envelope) = abandoned.next().await {
         let is_text = matches!(envelope.event, Event::TextDelta { .. });
         envelopes.push(envelope);
@@ -338,27 +338,27 @@ async fn record_steering() -> Vec<String> {
             break;
         }
     }
-    let (_, cursor) = engine.state();
-    let mut observer = engine.observe(&cursor);
+    let (_, cursor) = session.state();
+    let mut observer = session.observe(&cursor);
     drop(abandoned);
     if let Some(Observed::Event(envelope)) = observer.next().await {
         envelopes.push(envelope);
     }
-    envelopes.extend(engine.close("other").await);
+    envelopes.extend(session.close("other").await);
     let clean = |envelope: &Envelope| normalised(&world, envelope);
     envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
 
-fn steer(engine: &Session) {
-    engine.send(Input::Steer(Message::user("do not touch anything"))).unwrap();
-    let queued = engine.send(Input::Prompt("and then?".into())).unwrap();
+fn steer(session: &Session) {
+    session.send(Input::Steer(Message::user("do not touch anything"))).unwrap();
+    let queued = session.send(Input::Prompt("and then?".into())).unwrap();
     let InputReceipt::Queued(id) = queued else { panic!("a turn runs: {queued:?}") };
-    engine.send(Input::CancelQueued(Some(id))).unwrap();
-    engine.send(Input::SetMode(Mode::AcceptEdits)).unwrap();
+    session.send(Input::CancelQueued(Some(id))).unwrap();
+    session.send(Input::SetMode(Mode::AcceptEdits)).unwrap();
 }
 
 async fn read(
-    engine: &Session,
+    session: &Session,
     turn: Driver,
     interrupts: bool,
     reply: Option<&Answer>,
@@ -368,10 +368,10 @@ async fn read(
     while let Some(envelope) = turn.next().await {
         let seen = |event: &Event| matches!(event, Event::CallProgress { .. });
         if interrupts && seen(&envelope.event) {
-            interrupt(engine);
+            interrupt(session);
         }
         if let Some(reply) = reply {
-            answer(engine, &envelope.event, reply);
+            answer(session, &envelope.event, reply);
         }
         to.push(envelope);
     }

@@ -74,11 +74,11 @@ struct Played {
     shortened: usize,
 }
 
-async fn play(engine: &Session) -> Played {
+async fn play(session: &Session) -> Played {
     let mut played = Played::default();
     for n in 0..TURNS {
         let prompt = format!("turn {n}: {}", "please go on with the next part of it. ".repeat(22));
-        let mut turn = engine.ask(prompt).unwrap();
+        let mut turn = session.ask(prompt).unwrap();
         let end = until(&mut turn, |event| {
             match event {
                 Event::Compacted { .. } => played.summaries += 1,
@@ -128,10 +128,10 @@ pub async fn a_long_session_is_served_from_the_cache() {
     let mut options = world.on_disk();
     options.session.settings.context.window = Some(WINDOW);
     options.session.instructions = Some(world.instructions());
-    let engine = open(options);
-    let played = play(&engine).await;
-    engine.close("other").await;
-    drop(engine);
+    let session = open(options);
+    let played = play(&session).await;
+    session.close("other").await;
+    drop(session);
     world.assert_never_rejected();
     let (bill, requests) = (world.server.bill(), world.server.requests());
     let summaries = requests.iter().filter(|request| is_summary(request)).count();

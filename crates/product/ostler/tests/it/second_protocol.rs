@@ -99,12 +99,12 @@ pub async fn a_whole_turn_with_a_call_and_back_to_the_first() {
         o.host.providers = vec![(provider("toy", &toys.url()), Credentials::none())];
         o.host.protocols = vec![Arc::new(ToyProtocol::new(NAME))];
     });
-    let engine = open(options.clone());
-    let id = engine.id().to_string();
-    let ended = finished(engine.ask("what does a.txt say?").unwrap()).await;
+    let session = open(options.clone());
+    let id = session.id().to_string();
+    let ended = finished(session.ask("what does a.txt say?").unwrap()).await;
     assert_eq!((ended.terminal, ended.text.as_str()), (Terminal::Completed, "it says 42"));
     assert_eq!((ended.usage.input, ended.usage.output), (16, 5));
-    drop(engine);
+    drop(session);
     let asked = toys.asked();
     assert_eq!(asked.iter().map(has_mood).collect::<Vec<_>>(), [true, false, false]);
     for asked in &asked {
@@ -131,11 +131,11 @@ pub async fn a_whole_turn_with_a_call_and_back_to_the_first() {
     assert!(asked[2].body().starts_with(before), "a request extends the one before");
 
     let session = SessionChoice::Resume(id);
-    let engine = open(with(options, |o| {
+    let session = open(with(options, |o| {
         o.session.model = "scripted".into();
         o.session.log = session;
     }));
-    let ended = finished(engine.ask("and you?").unwrap()).await;
+    let ended = finished(session.ask("and you?").unwrap()).await;
     assert_eq!(ended.text, "the first one answers");
     world.assert_never_rejected();
     let told = world.told(0);

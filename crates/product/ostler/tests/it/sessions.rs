@@ -1,4 +1,4 @@
-//! A session belongs to a home, not to an engine.
+//! A session belongs to a home, not to a host.
 
 use crate::support::{World, answer, finished, open, try_open, until, with_log};
 use ostler::{
@@ -7,7 +7,7 @@ use ostler::{
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
-pub async fn another_engine_goes_on() {
+pub async fn an_opened_session_goes_on() {
     let world = World::new(Script::new().answer(text("noted")).forever());
     let first = open(world.on_disk());
     let id = first.id().to_string();
@@ -18,11 +18,11 @@ pub async fn another_engine_goes_on() {
         SessionChoice::Resume(id[..13].to_owned()),
         SessionChoice::Continue,
     ];
-    for (n, session) in choices.into_iter().enumerate() {
-        let engine = open(with_log(world.on_disk(), session.clone()));
-        assert_eq!(engine.id().as_str(), id, "{session:?}");
+    for (n, choice) in choices.into_iter().enumerate() {
+        let session = open(with_log(world.on_disk(), choice.clone()));
+        assert_eq!(session.id().as_str(), id, "{choice:?}");
         assert_eq!(
-            finished(engine.ask(format!("prompt {n}")).unwrap()).await.terminal,
+            finished(session.ask(format!("prompt {n}")).unwrap()).await.terminal,
             Terminal::Completed
         );
         let messages = world.told(n + 1);
@@ -72,9 +72,9 @@ pub async fn without_a_home_everything_stays_in_memory() {
     let world = World::new(script);
     std::fs::write(world.project().join("a.txt"), "a line\n".repeat(20_000)).unwrap();
     let before = world.files();
-    let engine = world.engine();
-    finished(engine.ask("one").unwrap()).await;
-    finished(engine.ask("two").unwrap()).await;
+    let session = world.session();
+    finished(session.ask("one").unwrap()).await;
+    finished(session.ask("two").unwrap()).await;
     assert!(world.told(2).contains("\"one\"") && world.told(2).contains("first"));
     // A result that is too long has no place to be kept, and says so.
     let result = world.server.requests()[1].tool_results()[1]["content"].to_string();
@@ -82,7 +82,7 @@ pub async fn without_a_home_everything_stays_in_memory() {
         result.contains("not stored in a file") && !result.contains("The full output is in"),
         "{result}"
     );
-    drop(engine);
+    drop(session);
     assert_eq!(world.files(), before);
     world.assert_never_rejected();
 }

@@ -28,13 +28,13 @@ const LONG: usize = 16 << 20;
 pub async fn a_reader_that_stops_holds_the_model_back() {
     let long = text("x".repeat(LONG)).delta(32 << 10);
     let world = World::new(Script::new().answer(long).times(2));
-    let stops = world.engine();
+    let stops = world.session();
     let mut stopped = stops.ask("stop reading").unwrap();
     let Event::TextDelta { text: first } = until(&mut stopped, is_text).await else {
         unreachable!()
     };
     // Meanwhile a reader that reads gets the same answer to its end, from the same server.
-    let reads = finished(world.engine().ask("read on").unwrap()).await;
+    let reads = finished(world.session().ask("read on").unwrap()).await;
     assert_eq!((reads.terminal, reads.text.len()), (Terminal::Completed, LONG));
     assert_eq!(world.server.outcome(1, PATIENCE).await.unwrap(), ServedOutcome::Delivered);
     let sent = world.server.outcome(0, Duration::from_millis(1)).await;
@@ -56,7 +56,7 @@ pub async fn a_turn_with_tools_is_told_in_order() {
         .answer(text("Look.").call("Bash", json!({"command": "echo from the command"})))
         .answer(text("Done."));
     let world = World::new(script);
-    let events: Vec<Arc<Envelope>> = world.engine().ask("go").unwrap().collect().await;
+    let events: Vec<Arc<Envelope>> = world.session().ask("go").unwrap().collect().await;
     let names: Vec<&str> = events
         .iter()
         .filter_map(|envelope| match &envelope.event {
@@ -88,10 +88,10 @@ pub async fn two_turns_share_the_session() {
         .answer(text("Now it is new."));
     let world = World::new(script);
     std::fs::write(world.project().join("a.txt"), "old\n").unwrap();
-    let engine = open(world.options());
-    assert_eq!(finished(engine.ask("read it").unwrap()).await.text, "It is old.");
+    let session = open(world.options());
+    assert_eq!(finished(session.ask("read it").unwrap()).await.text, "It is old.");
     // What was read in the first turn may be written in the second.
-    assert_eq!(finished(engine.ask("renew it").unwrap()).await.text, "Now it is new.");
+    assert_eq!(finished(session.ask("renew it").unwrap()).await.text, "Now it is new.");
     assert_eq!(std::fs::read_to_string(world.project().join("a.txt")).unwrap(), "new\n");
     let messages = world.told(2);
     assert!(

@@ -110,7 +110,7 @@ pub async fn two_agents_do_not_overwrite_each_other() {
     ]));
     let file = world.project().join("shared.txt");
     std::fs::write(&file, "one\n").unwrap();
-    let session = world.engine();
+    let session = world.session();
     let reading = tokio::spawn(all(session.ask("go").unwrap()));
     world.server.wait_for_requests(5, PATIENCE).await.unwrap();
     world.server.gate("both have read").open();

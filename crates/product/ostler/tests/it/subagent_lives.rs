@@ -191,7 +191,7 @@ pub async fn an_undo_covers_agents() {
 pub async fn an_agent_begins_after_its_call() {
     let start = (0..8).fold(text("I ask."), |answer, _| agent(answer, "explorer", "task-a"));
     let world = World::new(plays([("go", vec![start, text("done")]), ("task-a", vec![text("a")])]));
-    let seen = all(world.engine().ask("go").unwrap()).await;
+    let seen = all(world.session().ask("go").unwrap()).await;
     let mut begun = Vec::new();
     for envelope in &seen {
         match (&envelope.event, &envelope.parent) {
@@ -244,7 +244,7 @@ pub async fn a_message_reaches_a_running_agent() {
         ("go", vec![agent(text("I ask."), "general", "task-a"), text("done")]),
         ("task-a", vec![look.due_at("told"), text("a")]),
     ]));
-    let session = world.engine();
+    let session = world.session();
     let reading = tokio::spawn(all(session.ask("go").unwrap()));
     world.server.wait_for_requests(2, PATIENCE).await.unwrap();
     let input = AgentInput::Message(Message::user("only the tests"));

@@ -50,7 +50,7 @@ pub async fn what_becomes_stricter_is_stricter_below() {
         (Some(Input::SetMode(Mode::Default)), false),
     ] {
         let world = World::new(grandchild_writes("secret.md", "changed"));
-        let session = world.engine();
+        let session = world.session();
         let reading = tokio::spawn(all(session.ask("go").unwrap()));
         world.server.wait_for_requests(3, crate::support::PATIENCE).await.unwrap();
         let what = format!("{change:?}");

@@ -92,7 +92,7 @@ pub async fn three_explorers_work_at_the_same_time() {
         ("task-b", late("found b", 600)),
         ("task-c", late("found c", 900)),
     ]));
-    let session = world.engine();
+    let session = world.session();
     let turn = session.ask("go").unwrap();
     let reading = tokio::spawn(all(turn));
     world.server.wait_for_requests(4, PATIENCE).await.unwrap();
@@ -131,7 +131,7 @@ pub async fn events_appear_under_the_path() {
         ("task-a", vec![agent(text("I ask, too."), "Explore", "task-b"), text("a is done")]),
         ("task-b", vec![text("b").call("Glob", json!({ "pattern": "*" })), text("b is done")]),
     ]));
-    let session = world.engine();
+    let session = world.session();
     let seen = all(session.ask("go").unwrap()).await;
     assert!(seen.windows(2).all(|two| two[0].seq + 1 == two[1].seq), "a gap");
     let calls = |path: &AgentPath| {
@@ -235,7 +235,7 @@ pub async fn the_ninth_at_once_is_refused() {
         ("go", vec![start, agent(text("Again."), "general", "task-a"), text("done")]),
         ("task-a", vec![text("a").due_at("eight")]),
     ]));
-    let session = world.engine();
+    let session = world.session();
     let reading = tokio::spawn(all(session.ask("go").unwrap()));
     world.server.wait_for_requests(9, PATIENCE).await.unwrap();
     world.server.gate("eight").open();
@@ -260,7 +260,7 @@ pub async fn the_fourth_level_is_refused() {
         ("task-2", below("task-3")),
         ("task-3", below("task-4")),
     ]));
-    let session = world.engine();
+    let session = world.session();
     let seen = all(session.ask("go").unwrap()).await;
     assert_eq!(end(&seen).terminal, Terminal::Completed);
     let deepest = seen.iter().filter(|envelope| envelope.agent.names().len() == 3);
@@ -282,7 +282,7 @@ pub async fn an_agent_ends_with_its_call() {
             ("task-a", vec![agent(text("I ask."), "general", "task-b")]),
             ("task-b", vec![text("never ").gate("hold").say("read")]),
         ]));
-        let session = world.engine();
+        let session = world.session();
         let mut turn = session.ask("go").unwrap();
         let reading = async {
             until(&mut turn, |_| false).await;
@@ -355,7 +355,7 @@ pub async fn it_also_answers_to_task() {
         ("go", vec![text("I ask.").call("Task", input), text("done")]),
         ("task-a", vec![text("a")]),
     ]));
-    let seen = all(world.engine().ask("go").unwrap()).await;
+    let seen = all(world.session().ask("go").unwrap()).await;
     assert_eq!(results(&seen), [(false, "a".to_owned())]);
     for rule in ["Task", "Agent"] {
         let denied = open(with(world.options(), |o| o.session.deny = vec![rule.into()]));

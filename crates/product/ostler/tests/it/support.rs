@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    pub fn engine(&self) -> Session {
+    pub fn session(&self) -> Session {
         open(self.options())
     }
 

@@ -74,7 +74,7 @@ pub async fn joining_late_is_like_having_listened() {
     let many =
         text("a ").say("few ").say("words").call("Bash", json!({"command": "echo x; cat f"}));
     let world = World::new(Script::new().answer(many).answer(text("and ").say("more")));
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("go").unwrap();
     let mut listened = SessionState::default();
     let mut joined: Vec<(SessionState, SessionObserver)> = Vec::new();
@@ -107,7 +107,7 @@ pub async fn a_stuck_observer_holds_nobody_up() {
         script.answer(text(format!("{n} {long}")).call("Bash", json!({"command": "true"})))
     });
     let world = World::new(script.answer(text("done")));
-    let session = world.engine();
+    let session = world.session();
     let mut stuck = session.observe(&session.state().1);
     assert_eq!(finished(session.ask("go").unwrap()).await.terminal, Terminal::Completed);
     let Some(Observed::Lagged { missed }) = stuck.next().await else { panic!("nothing missed") };
@@ -120,7 +120,7 @@ pub async fn a_second_driver_is_refused_and_a_prompt_waits() {
     let script =
         Script::new().answer(text("one").gate("hold")).answer(text("two")).answer(text("three"));
     let world = World::new(script);
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("first").unwrap();
     until(&mut turn, is_text).await;
     assert!(session.drive().is_err());
@@ -213,7 +213,7 @@ pub async fn a_steer_reaches_the_model_once() {
     // While the answer streams: calls that have not started are skipped.
     let answer = text("I will").gate("hold").call("Bash", json!({"command": "touch never"}));
     let world = World::new(Script::new().answer(answer).answer(text("ok")));
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("go").unwrap();
     until(&mut turn, is_text).await;
     steer(&session, "rather not");
@@ -226,7 +226,7 @@ pub async fn a_steer_reaches_the_model_once() {
     let command = "mkfifo gate; cat gate > /dev/null; echo over";
     let answer = calls([("Bash", json!({ "command": command }))]);
     let world = World::new(Script::new().answer(answer).answer(text("ok")));
-    let session = world.engine();
+    let session = world.session();
     let mut turn = session.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
     steer(&session, "hurry up");
