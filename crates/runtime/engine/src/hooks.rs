@@ -10,8 +10,7 @@ use ostler_core::ids::InboundId;
 use ostler_core::job::JobRecord;
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{Hooks, StoreError};
-use ostler_core::turn::{Outcome, State, StopVerdict, Terminal};
-use ostler_core::view::View;
+use ostler_core::turn::{Outcome, StopVerdict, Terminal};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -138,14 +137,13 @@ pub(crate) enum Refused {
 }
 
 impl Turn {
-    /// Tells of the session's beginning and of the prompt. The prompt comes back with what hooks add to it, or the state
-    /// of a turn that is over: then nothing of it is in the conversation.
+    /// Tells of the session's beginning and of the prompt. The prompt comes back with what hooks add to it, or what the
+    /// machine has to know of its refusal.
     pub(crate) async fn hear_prompt(
         &mut self,
         prompt: Message,
-        view: &View,
         inbound: &[InboundId],
-    ) -> Result<Message, Result<State, StoreError>> {
+    ) -> Result<Message, Result<Outcome, StoreError>> {
         let refused = match self.told_of_prompt(prompt).await {
             Ok(prompt) => return Ok(prompt),
             Err(refused) => refused,
@@ -160,8 +158,7 @@ impl Turn {
             }
             Refused::Interrupted => Terminal::AbortedStreaming,
         };
-        let ended = self.agent.journal.end(terminal).await;
-        Err(ended.map(|()| State::ended(view.clone(), terminal)))
+        Err(Ok(Outcome::PromptRefused(terminal)))
     }
 
     /// Items that a hook does not let through are not offered again.

@@ -126,9 +126,9 @@ impl Turn {
         journal.try_again();
         let (mut view, turns) = journal.conversation();
         self.out.emit(Event::TurnStarted { turn: turns + 1 }).await;
-        let prompt = match self.hear_prompt(prompt, &view, &inbound).await {
+        let prompt = match self.hear_prompt(prompt, &inbound).await {
             Ok(prompt) => prompt,
-            Err(Ok(over)) => return over,
+            Err(Ok(refused)) => return self.advance(State::start(view), refused).await,
             Err(Err(error)) => return self.store_failed(State::start(view), &error).await,
         };
         self.task = first_line(&prompt.text());
@@ -164,16 +164,20 @@ impl Turn {
                 return self.finish(terminal, state.iteration).await;
             }
             let outcome = self.perform(step, &state).await;
-            let Advance { state: new, facts } = advance(state, outcome, &self.agent.limits);
-            state = match self.record(&new, facts).await {
-                Ok(()) => new,
-                Err(error) => self.store_failed(new, &error).await,
-            };
+            state = self.advance(state, outcome).await;
             if next(&state) != Step::SettleTools {
                 self.tools.discard();
                 self.unrecorded.clear();
                 self.recording = false;
             }
+        }
+    }
+
+    async fn advance(&mut self, state: State, outcome: Outcome) -> State {
+        let Advance { state, facts } = advance(state, outcome, &self.agent.limits);
+        match self.record(&state, facts).await {
+            Ok(()) => state,
+            Err(error) => self.store_failed(state, &error).await,
         }
     }
 

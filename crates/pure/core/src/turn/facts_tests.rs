@@ -132,6 +132,9 @@ fn every_way_out_tells_the_model_that_it_was_stopped() {
             vec!["answered a?", "noted a=TURN_ENDED", "ended refusal"],
         ),
         (vec![Outcome::Interrupted], vec!["noted INTERRUPTED_ANSWER", "ended aborted_streaming"]),
+        // The model never saw the prompt, so there is nothing to explain to it.
+        (vec![Outcome::PromptRefused(Terminal::AbortedStreaming)], vec!["ended aborted_streaming"]),
+        (vec![Outcome::PromptRefused(Terminal::HookStopped)], vec!["ended hook_stopped"]),
     ];
     for (outcomes, expected) in table {
         assert_eq!(record(DEFAULT, outcomes), expected);

@@ -28,6 +28,8 @@ pub enum Step {
 /// What the driver saw.
 #[derive(Clone, Debug)]
 pub enum Outcome {
+    /// The prompt does not enter the conversation, which stays as it was, and the turn is over before it began.
+    PromptRefused(Terminal),
     Prepared(Result<View, PrepareError>),
     /// Items of the inbox that enter the conversation as one message, instead of what the step was to do.
     Received {
@@ -153,6 +155,7 @@ pub fn next(state: &State) -> Step {
 pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
     let turn = Turn { state, facts: Vec::new(), limits };
     match outcome {
+        Outcome::PromptRefused(terminal) => turn.refused(terminal),
         Outcome::Prepared(Ok(view)) => turn.with_view(view).to(Phase::Sample),
         Outcome::Prepared(Err(PrepareError::BlockingLimit)) => turn.done(Terminal::BlockingLimit),
         Outcome::Prepared(Err(PrepareError::BudgetSpent)) => turn.done(Terminal::MaxBudget),
@@ -183,6 +186,12 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// The model never hears of it, so nothing is added for the model either.
+    fn refused(mut self, terminal: Terminal) -> Advance {
+        self.facts.push(Fact::Ended(terminal));
+        self.to(Phase::Done(terminal))
+    }
+
     /// What enters is settled before anything is asked; the way from here is the same as before.
     fn received(mut self, message: Message, ids: Vec<InboundId>) -> Advance {
         if let Some(item) = self.state.view.push(message) {

@@ -32,7 +32,8 @@ pub(super) fn run(view: View, limits: Limits, outcomes: Vec<Outcome>) -> Played 
     for outcome in outcomes {
         let told = matches!(
             outcome,
-            Outcome::Prepared(_)
+            Outcome::PromptRefused(_)
+                | Outcome::Prepared(_)
                 | Outcome::Received { .. }
                 | Outcome::Interrupted
                 | Outcome::StoreFailed
@@ -100,7 +101,9 @@ fn number(why: Continue) -> Option<u32> {
 
 fn fits(step: Step, outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Prepared(_) | Outcome::Received { .. } => step == Step::Prepare,
+        Outcome::PromptRefused(_) | Outcome::Prepared(_) | Outcome::Received { .. } => {
+            step == Step::Prepare
+        }
         Outcome::Reshaped { then, .. } => fits(step, then),
         Outcome::Sampled { .. } => matches!(step, Step::Sample { .. }),
         Outcome::Collapsed(_) => step == Step::Collapse,

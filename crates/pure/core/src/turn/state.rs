@@ -68,9 +68,4 @@ impl State {
         let iteration = u32::try_from(answered).unwrap_or(u32::MAX).saturating_add(1);
         State { phase, iteration, ..State::start(view) }
     }
-
-    /// A turn that was over before it began.
-    pub fn ended(view: View, terminal: Terminal) -> Self {
-        State { phase: Phase::Done(terminal), ..State::start(view) }
-    }
 }

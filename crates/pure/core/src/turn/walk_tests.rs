@@ -207,6 +207,11 @@ fn check(before: &State, outcome: &Outcome, after: &Advance) -> Result<(), Strin
             answered == usize::from(dropped == 0 && keepable(outcome)),
             "an answer that is not dropped is kept",
         ),
+        (
+            !matches!(outcome, Outcome::PromptRefused(_))
+                || state.view.items().len() == before.view.items().len(),
+            "a refused prompt leaves no trace",
+        ),
         (!settles || answered == 1, "only the calls of a kept answer are settled"),
         (!settles || cut_is(outcome, state.phase), "what was cut is remembered"),
         (told_in_order(facts, &state.view), "facts tell what the view holds, in order"),
@@ -360,7 +365,7 @@ fn an_arrival_that_is_never_used_up_is_found_as_a_cycle() {
 #[test]
 fn each_broken_rule_is_found_on_its_edge() {
     type Fault = (&'static str, fn(&mut Advance));
-    let faults: [Fault; 6] = [
+    let faults: [Fault; 7] = [
         ("one reason, told last", |after| drop(after.facts.pop())),
         ("one reason, told last", |after| {
             let late = (!after.facts.is_empty()).then_some(Fact::Dropped);
@@ -376,6 +381,13 @@ fn each_broken_rule_is_found_on_its_edge() {
         }),
         ("calls are open exactly while they are settled or deferred", |after| {
             after.state.view.push(said(vec![use_of("z")]));
+        }),
+        ("a refused prompt leaves no trace", |after| {
+            let is_over = after.facts.len() == 1
+                && matches!(after.facts.last(), Some(Fact::Ended(Terminal::AbortedStreaming)));
+            if is_over {
+                after.state.view.push(Message::meta(prompt_texts::INTERRUPTED_ANSWER));
+            }
         }),
         ("earlier messages stay as they were", |after| {
             after.state.view = View::from_messages(after.state.view.messages().cloned());

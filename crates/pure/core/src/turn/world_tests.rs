@@ -138,7 +138,8 @@ fn preparations() -> Vec<Outcome> {
     ];
     let received = Outcome::Received { message: Message::user("wait"), ids: vec!["i".into()] };
     let prepared = [Ok(rich())].into_iter().chain(errors.map(Err)).map(Outcome::Prepared);
-    prepared.chain([received]).chain(reshaped()).collect()
+    let refused = [Terminal::HookStopped, Terminal::AbortedStreaming].map(Outcome::PromptRefused);
+    prepared.chain([received]).chain(refused).chain(reshaped()).collect()
 }
 
 /// Room was made, and then something went wrong.
