@@ -31,6 +31,8 @@ mod servers_text;
 pub mod settings_json;
 mod settings_keys;
 mod skill_folders;
+#[cfg(test)]
+mod stage1_keys_tests;
 mod started_programs;
 mod team_yaml;
 #[cfg(test)]

@@ -485,6 +485,24 @@ mod tests {
         Args::command().debug_assert();
     }
 
+    /// Scripts use them.
+    #[test]
+    fn the_flags_of_the_first_release_still_exist() {
+        let root = Args::command();
+        let flags = include_str!("../../../../fixtures/stage1/flags.txt");
+        assert!(flags.lines().count() > 100);
+        for line in flags.lines() {
+            let (command, flag) = line.split_once(" --").expect(line);
+            let names = command.split(' ').skip(1);
+            let command = names.fold(Some(&root), |at, name| at?.find_subcommand(name));
+            let has = |arg: &clap::Arg| {
+                let aliases = arg.get_all_aliases().unwrap_or_default();
+                arg.get_long() == Some(flag) || aliases.contains(&flag)
+            };
+            assert!(command.is_some_and(|command| command.get_arguments().any(has)), "{line}");
+        }
+    }
+
     /// The short way reads every line as the whole definition does, and leaves what is wrong to it.
     #[test]
     fn a_line_that_begins_with_a_flag_means_the_same_without_subcommands() {
