@@ -23,6 +23,26 @@ pub fn code_only(text: &str) -> String {
     code
 }
 
+/// The strings of Rust text, each with the line that it begins on.
+pub fn literals(text: &str) -> Vec<(usize, &str)> {
+    let (mut found, mut rest, mut line, mut after_word) = (Vec::new(), text, 1, false);
+    while let Some(first) = rest.chars().next() {
+        let skipped = skipped(rest, after_word);
+        let length = skipped.unwrap_or(first.len_utf8()).min(rest.len());
+        let (piece, behind) = rest.split_at(length);
+        let is_string = first == '"' || matches!(first, 'r' | 'b') && skipped.is_some();
+        if is_string {
+            let quotes = |c: char| matches!(c, '"' | '#');
+            let inner = piece.trim_start_matches(['b', 'r']).trim_matches(quotes);
+            found.push((line, inner));
+        }
+        line += piece.matches('\n').count();
+        after_word = skipped.is_none() && (first.is_alphanumeric() || first == '_');
+        rest = behind;
+    }
+    found
+}
+
 /// The length of the comment, string or character that begins here.
 fn skipped(rest: &str, after_word: bool) -> Option<usize> {
     if rest.starts_with("//") {
@@ -75,6 +95,12 @@ fn raw(rest: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_have_their_lines() {
+        let text = "let a = \"one\"; // \"two\"\nlet b = r#\"three \"x\"\"#;\nlet c = '\"';\nf(\"fo\\\"ur\");";
+        assert_eq!(literals(text), [(1, "one"), (2, "three \"x"), (4, "fo\\\"ur")]);
+    }
 
     #[test]
     fn only_code_remains() {

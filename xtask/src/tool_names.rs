@@ -1,6 +1,7 @@
 //! A tool is known by its name in its own file and nowhere else: everybody else goes by what it declares.
 
 use crate::Report;
+use crate::code_text::literals;
 use crate::files::Source;
 
 const DECLARATION: &str = "const NAME: &'static str = \"";
@@ -15,6 +16,23 @@ const MAY: [&str; 5] = [
     "crates/dev/chaos/",
 ];
 
+/// Names that are also English words: at the beginning of a sentence they mean nothing.
+const ENGLISH: [&str; 12] = [
+    "Agent", "Delegate", "Edit", "Glob", "Memory", "Read", "Recall", "Revert", "Skill", "Sleep",
+    "Write", "Grep",
+];
+
+/// Files whose sentences name tools, each with its reason.
+const SENTENCES: [(&str, &str); 4] = [
+    ("crates/runtime/tools/src/", "what one tool says about another is part of its description"),
+    ("crates/surfaces/cli/src/args/permissions.rs", "examples of rules in the help"),
+    ("crates/surfaces/cli/src/args/agent_sdk.rs", "the Agent SDK is another program"),
+    (
+        "crates/product/ostler/src/task_board/seat.rs",
+        "a board tool's refusal names the tool to use first",
+    ),
+];
+
 pub fn check(sources: &[Source], report: &mut Report) {
     let own = sources.iter().filter(|source| source.path.starts_with("crates/runtime/tools/src/"));
     let lines = own.flat_map(|source| source.text.lines());
@@ -27,6 +45,9 @@ pub fn check(sources: &[Source], report: &mut Report) {
         let is_product = source.path.starts_with("crates/") && source.path.contains("/src/");
         if is_product && !source.is_test() && !MAY.iter().any(|at| source.path.starts_with(at)) {
             report.errors.extend(uses(source, &names));
+            if !SENTENCES.iter().any(|(at, _)| source.path.starts_with(at)) {
+                report.errors.extend(mentions(source, &names));
+            }
         }
     }
 }
@@ -39,6 +60,29 @@ fn uses(source: &Source, names: &[&str]) -> Vec<String> {
         Some(format!("{}:{number}: \"{name}\": {why}", source.path))
     });
     found.collect()
+}
+
+/// Tools that are named inside a sentence or a rule.
+fn mentions(source: &Source, names: &[&str]) -> Vec<String> {
+    let own: Vec<&str> = source.own().map(|(_, line)| line).collect();
+    let of_literal = |(line, text): (usize, &str)| {
+        let name = names.iter().find(|name| text != **name && is_named(text, name))?;
+        let why = "write the sentence in prompts/, or use what the tool declares";
+        Some(format!("{}:{line}: {name} in a text: {why}", source.path))
+    };
+    literals(&own.join("\n")).into_iter().filter_map(of_literal).collect()
+}
+
+/// As a word of its own. An English word counts only after another word ("use Read"), or as a rule ("Read(").
+fn is_named(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + name.len()..).unwrap_or_default();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
+        let follows = before.trim_end().ends_with(|c: char| c.is_lowercase() || c == ',');
+        is_word && (!ENGLISH.contains(&name) || follows || after.starts_with('('))
+    })
 }
 
 #[cfg(test)]
@@ -68,11 +112,34 @@ mod tests {
             ("crates/surfaces/cli/src/a_tests.rs", list, 0),
             ("crates/surfaces/cli/tests/it/a.rs", list, 0),
             ("crates/pure/policy/src/rule.rs", list, 0),
+            ("crates/surfaces/cli/src/a.rs", "let a = \"use Stamp for it\";\n", 1),
+            ("crates/surfaces/cli/src/a.rs", "let a = \"\n  Stamp it\";\n", 1),
+            ("crates/surfaces/cli/src/a.rs", "let a = format!(\"Stamp({x})\");\n", 1),
+            ("crates/surfaces/cli/src/a.rs", "let Stamp = \"Stamped, StampIt\";\n", 0),
+            ("crates/surfaces/cli/src/args/permissions.rs", "let a = \"Stamp(x)\";\n", 0),
+            ("crates/runtime/tools/src/edit.rs", "let a = \"use Stamp for it\";\n", 0),
         ] {
             assert_eq!(errors(path, text), expected, "{path} {text}");
         }
         let mut report = Report::default();
         check(&[], &mut report);
         assert_eq!(report.errors.len(), 1, "without names nothing is checked");
+    }
+
+    #[test]
+    fn an_english_word_is_not_always_a_tool() {
+        for (text, expected) in [
+            ("Read the file", false),
+            ("and more. Read it again", false),
+            ("use Read with offset", true),
+            ("Read(./src/**)", true),
+            ("# Memory", false),
+        ] {
+            assert_eq!(
+                is_named(text, if text.contains("Memory") { "Memory" } else { "Read" }),
+                expected,
+                "{text}"
+            );
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::message::ResultPart;
 use crate::ports::Blobs;
-use crate::text;
 use crate::tool::ToolOutput;
+use crate::{prompt_texts, text};
 
 /// Characters shown of each end when the whole can be read as a file.
 const HEAD: usize = 2_000;
@@ -39,13 +39,9 @@ pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
 
 fn preview(whole: &str, cap: usize, blobs: &dyn Blobs) -> String {
     let (where_, room) = match blobs.spill(whole.as_bytes()) {
-        Ok(Some(path)) => (
-            format!(
-                "The full output is in {}: use Read with offset and limit, or Grep.",
-                text::show(&path)
-            ),
-            HEAD + TAIL,
-        ),
+        Ok(Some(path)) => {
+            (text::fill(prompt_texts::SPILLED, &[("file", &text::show(&path))]), HEAD + TAIL)
+        }
         Ok(None) => ("The rest is not stored in a file.".to_owned(), cap),
         Err(error) => (format!("The rest could not be stored: {error}."), cap),
     };

@@ -28,6 +28,8 @@ text!(TOOLS_REMOVED, "reminders/tools-removed.md");
 text!(TOOLS_DEFERRED, "reminders/tools-deferred.md");
 text!(USE_TOOL, "tools/use-tool.md");
 text!(CUT_CALL, "results/cut-call.md");
+text!(SPILLED, "results/spilled.md");
+text!(RECEIPT, "compaction/receipt.md");
 text!(ELIDED, "compaction/elided.md");
 text!(SNIPPED, "compaction/snipped.md");
 text!(COLLAPSED, "compaction/collapsed.md");

@@ -46,5 +46,5 @@ pub use mode::Mode;
 pub use person_request::{Choice, ChoiceQuestion, PersonRequest};
 pub use places::{Lexical, Places};
 pub use policy::{DeniedFiles, Fallback, Policy};
-pub use rule::{Bound, COMMANDS, Matcher, READING, Rule, RuleError, Source, Tier};
+pub use rule::{Bound, CHANGING, COMMANDS, Matcher, READING, Rule, RuleError, Source, Tier};
 pub use tool_names::ToolName;

@@ -6,7 +6,7 @@ use super::command_rule::CommandPattern;
 use super::commands::{Act, Commands, Effect, Step};
 use super::decide::{DecisionScene, Ruling, judge_call};
 use super::guarded_names::protected;
-use super::rule::{CHANGING, READING, Rule};
+use super::rule::{CHANGING, COMMANDS, READING, Rule};
 use super::script::Word;
 use super::step_verdict::judge_step;
 use super::tool_names;
@@ -228,7 +228,7 @@ fn for_redirections(step: &Step, workspace: &Workspace) -> Vec<String> {
     let redirected = step.touches.iter().filter(|touch| touch.act == Act::Redirect);
     let scopes = redirected.flat_map(|touch| touch.scopes.iter().flatten());
     let inside = scopes.map(|scope| scope.path()).filter(|path| workspace.contains(path));
-    inside.map(|path| format!("Edit({})", written(path, workspace))).collect()
+    inside.map(|path| format!("{CHANGING}({})", written(path, workspace))).collect()
 }
 
 fn for_step(step: &Step) -> Option<String> {
@@ -261,7 +261,7 @@ fn for_step(step: &Step) -> Option<String> {
     };
     // What is offered must be what it says.
     let made = CommandPattern::parse(&text)?;
-    made.matches(step.compared()).then(|| format!("Bash({text})"))
+    made.matches(step.compared()).then(|| format!("{COMMANDS}({text})"))
 }
 
 fn for_call(tool: &str, access: &Access, workspace: &Workspace) -> Vec<String> {

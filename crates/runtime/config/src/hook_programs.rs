@@ -4,7 +4,7 @@
 use crate::SettingsPlaces;
 use crate::places::hex_sha256;
 use ostler_core::hook::{HookAction, HookProgram, HookSpec, program_path};
-use ostler_core::permission::{Anchors, Rule};
+use ostler_core::permission::{Anchors, CHANGING, Rule};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ pub(crate) fn protection(
 ) -> Vec<Rule> {
     let rule = |found: FoundProgram| {
         let path = found.path.to_str().filter(|path| !path.contains(|c| SPECIAL.contains(c)))?;
-        let text = format!("Edit(/{path})");
+        let text = format!("{CHANGING}(/{path})");
         let mut rule = Rule::parse_at(&text, anchors, hook.source.clone()).ok()?;
         rule.reason = Some("a hook runs it outside the sandbox".to_owned());
         Some(rule)

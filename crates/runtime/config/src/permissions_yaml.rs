@@ -280,7 +280,8 @@ impl YamlReading<'_> {
             let source = self.source(&tool.referenced);
             let named = Rule::parse_at(&tool.value, self.anchors, source);
             if !named.is_ok_and(|rule| rule.is_whole_tool(&tool.value)) {
-                let what = format!("unknown tool \"{}\"; use a name such as Bash", tool.value);
+                let what =
+                    format!("unknown tool \"{}\"; use a name such as {COMMANDS}", tool.value);
                 return Err(self.wrong(&tool.referenced, what));
             }
         }

@@ -13,6 +13,7 @@ use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, JobView};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, Recorder};
 use ostler_core::session::Entry;
+use ostler_core::text::fill;
 use ostler_core::time::Clock;
 use ostler_engine::Journal;
 use ostler_store::{JobFolder, JobFolders, process_mark, prune_jobs};
@@ -21,6 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, Weak};
 use tempfile::TempDir;
 use tokio::sync::watch;
+
+const ONE_RUNNING: &str = include_str!("../../../../../prompts/jobs/one-running.md").trim_ascii();
+const TOO_MANY: &str = include_str!("../../../../../prompts/jobs/too-many.md").trim_ascii();
 
 /// Once a process.
 static PRUNING: Once = Once::new();
@@ -420,10 +424,8 @@ impl Jobs for JobTable {
 fn full(running: usize) -> String {
     match running {
         0 => "background jobs are turned off (maxJobs is 0)".to_owned(),
-        1 => "1 background job is already running, which is the limit; wait for it to end, or stop it with TaskStop".to_owned(),
-        _ => format!(
-            "{running} background jobs are already running, which is the limit; wait for one to end, or stop one with TaskStop"
-        ),
+        1 => ONE_RUNNING.to_owned(),
+        _ => fill(TOO_MANY, &[("running", &running.to_string())]),
     }
 }
 

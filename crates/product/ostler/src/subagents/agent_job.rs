@@ -18,6 +18,7 @@ use std::time::Duration;
 
 const STARTED: &str =
     include_str!("../../../../../prompts/results/background-agent.md").trim_ascii();
+const RESUME: &str = include_str!("../../../../../prompts/results/resume-agent.md").trim_ascii();
 const MOVED: &str = include_str!("../../../../../prompts/results/moved-agent.md").trim_ascii();
 
 /// What became of an agent that was at work when its process died.
@@ -156,7 +157,7 @@ pub(super) fn job_end(name: &str, failure: Option<(JobStatus, &str)>) -> JobEnd 
 }
 
 pub(super) fn resume_hint(name: &str) -> String {
-    format!("[To go on with this agent, call Agent with resume \"{name}\".]")
+    fill(RESUME, &[("name", name)])
 }
 
 /// How an agent in the background ended that an earlier process ran, if that was not reported. Its record has

@@ -3,8 +3,12 @@
 use crate::error::Error;
 use crate::input::InputRefused;
 use ostler_core::ports::StoreError;
+use ostler_core::text::fill;
 use ostler_core::tool::ToolOutput;
 use serde_json::json;
+
+const TEAMMATE: &str = include_str!("../../../../../prompts/results/teammate.md").trim_ascii();
+const ENDED: &str = include_str!("../../../../../prompts/results/ended-agent.md").trim_ascii();
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentRefused {
@@ -20,7 +24,7 @@ pub(crate) enum AgentRefused {
     NoSuchAgent(String),
     #[error("{0} is still running")]
     StillRunning(String),
-    #[error("{0} is your teammate. Give it a task with Delegate")]
+    #[error("{}", fill(TEAMMATE, &[("name", .0)]))]
     Teammate(String),
     #[error("its session was kept in memory only, so it cannot go on. Start a new agent")]
     NotKept,
@@ -93,9 +97,7 @@ fn deepest(limit: usize) -> String {
 /// Why an agent got no message.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MessageRefused {
-    #[error(
-        "{name} has ended. To continue it, call Agent with resume \"{name}\" and the message as prompt"
-    )]
+    #[error("{}", fill(ENDED, &[("name", .name)]))]
     Ended { name: String },
     #[error("you have not started an agent \"{name}\". {}", running_agents(.running))]
     NoSuchAgent { name: String, running: Vec<String> },

@@ -9,10 +9,10 @@ use crate::inbox::Inbound;
 use crate::job::JobRecord;
 use crate::message::{Block, Message};
 use crate::question::Question;
-use crate::text;
 use crate::time::Timestamp;
 use crate::tool::Seen;
 use crate::view::View;
+use crate::{prompt_texts, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,9 +88,15 @@ impl Receipt {
             calls => format!(" with {}", text::counted(calls, "call")),
         };
         let (before, after) = (text::thousands(self.before), text::thousands(self.after));
-        format!(
-            "{messages}{calls} {made}: about {before} tokens before, {after} now; {} kept word for word. Recall finds the rest",
-            self.kept
+        text::fill(
+            prompt_texts::RECEIPT,
+            &[
+                ("messages", &format!("{messages}{calls}")),
+                ("made", &made),
+                ("before", &before),
+                ("after", &after),
+                ("kept", &self.kept.to_string()),
+            ],
         )
     }
 }
