@@ -1,4 +1,4 @@
-//! Questions to the person: open until a surface answers, they time out, or nobody is left who could answer.
+//! Questions to the person: open until a surface answers, they time out, or no one is left to answer.
 
 use crate::session_events::SessionEvents;
 use ostler_core::event::Event;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 const NOBODY: &str = "nobody is there to ask";
-const LEFT: &str = "nobody is left who could answer";
+const LEFT: &str = "no one is left to answer";
 const LATE: &str = "nobody answered in time";
 
 pub(crate) struct QuestionDesk {

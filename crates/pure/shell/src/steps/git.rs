@@ -94,7 +94,7 @@ impl Globals {
 fn subcommand(words: &[Word]) -> StepVerdict {
     let Some(sub) = words.get(1) else { return StepVerdict::unknown("git without a subcommand") };
     let Some(sub) = sub.literal() else {
-        return StepVerdict::careful("it is not known what git is told to do", None);
+        return StepVerdict::careful("the git subcommand is not known", None);
     };
     let rest = words.get(2..).unwrap_or_default();
     let literal: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
@@ -207,7 +207,7 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 _ => false,
             };
             if operands.is_empty() || !operands.iter().all(|(_, word)| fits(word)) {
-                return Err("it is not known which variable it shows".into());
+                return Err("the variable that it shows is not known".into());
             }
         }
         "status" | "ls-files" | "rev-parse" | "describe" | "shortlog" | "ls-tree"

@@ -74,7 +74,7 @@ pub struct AgentSdkArgs {
     /// Append the content of a file to the system prompt
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt", help_heading = SDK)]
     pub append_system_prompt_file: Option<PathBuf>,
-    /// Tell the model how hard to try: low, medium, high, xhigh, max
+    /// Set the model's effort level: low, medium, high, xhigh, max
     #[arg(long, value_name = "LEVEL", value_parser = effort, help_heading = SDK)]
     pub effort: Option<Effort>,
     /// Send these beta features with every request
@@ -98,7 +98,7 @@ pub struct AgentSdkArgs {
     /// Let the program switch to bypassPermissions later
     #[arg(long, help_heading = SDK)]
     pub allow_dangerously_skip_permissions: bool,
-    /// Ask nobody about permissions: "none"; with "host", the program is asked if it can answer
+    /// Choose who answers permission questions: none, or host (the program)
     #[arg(long, value_enum, value_name = "WHO", help_heading = SDK)]
     pub permission_prompts: Option<PermissionPrompts>,
     /// Accepted for compatibility: the session always begins with the first line

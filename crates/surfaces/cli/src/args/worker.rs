@@ -14,8 +14,8 @@ pub struct WorkerArgs {
     /// Run this many workers in this process
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = WORK)]
     pub count: u16,
-    /// A task is done only if this shell command succeeds in a clean checkout of its commit; it runs in the sandbox [default:
-    /// worktrees.check in settings]
+    /// Run this shell command in a clean checkout of each commit; the task fails if it fails [default: worktrees.check in
+    /// settings]
     #[arg(long, value_name = "COMMAND", help_heading = WORK)]
     pub check: Option<String>,
     /// Fetch the base of each task from this git remote, and push the task's branch to it, never with --force [default:
@@ -28,7 +28,7 @@ pub struct WorkerArgs {
     /// Use this name on the board [default: the name of this machine and a process id]
     #[arg(long, value_name = "NAME", help_heading = WORK)]
     pub name: Option<String>,
-    /// If this process dies, its tasks can be claimed again after this time
+    /// Release this worker's tasks if it does not renew them within this time
     #[arg(long, default_value_t = 60, value_name = "SECONDS", help_heading = WORK)]
     pub lease: u64,
     #[command(flatten)]

@@ -89,12 +89,12 @@ fn rewind(
         _ => {}
     }
     if what.conversation {
-        let verb = if dry_run { "would go on" } else { "goes on" };
+        let verb = if dry_run { "would continue" } else { "continues" };
         match args.common.in_session {
-            true => writeln!(out, "The conversation {verb} as before turn {turn}.")?,
+            true => writeln!(out, "The conversation {verb} from before turn {turn}.")?,
             false => writeln!(
                 out,
-                "The conversation {verb} as before turn {turn}: ostler --resume {session}"
+                "The conversation {verb} from before turn {turn}: ostler --resume {session}"
             )?,
         }
     }

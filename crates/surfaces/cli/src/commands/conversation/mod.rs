@@ -82,7 +82,7 @@ impl<'a> Conversation<'a> {
         let ended = jobs.count();
         if ended > 0 {
             lines.push(format!(
-                "background jobs that ended since: {ended}; the model is told with the next prompt"
+                "background jobs that ended since: {ended}; the model will be told with your next prompt"
             ));
         }
         let is_mail = |item: &mut QueuedItem| matches!(item.source, InboundSource::Agent { .. });
