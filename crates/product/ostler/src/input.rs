@@ -95,7 +95,7 @@ pub enum InputReceipt {
 pub enum InputRefused {
     #[error("the session is closed")]
     Closed,
-    #[error("that question is not open any more")]
+    #[error("that question is no longer open")]
     NoSuchQuestion,
     #[error("no command or agent is running that could move to the background")]
     NothingToMove,
@@ -115,6 +115,9 @@ pub enum InputRefused {
         "bypassPermissions was not allowed when the session started; start it with --permission-mode bypassPermissions or --allow-dangerously-skip-permissions"
     )]
     NoBypass,
+    /// No call changed a file that could be taken back. The sentence says where one may have.
+    #[error("{0}")]
+    NothingToUndo(String),
     #[error("{0}")]
     Undo(String),
     #[error("{0}")]
@@ -123,7 +126,7 @@ pub enum InputRefused {
     Directory(String),
     #[error("{0}")]
     Mcp(String),
-    #[error("commands must not be given the variable {0}")]
+    #[error("cannot set {0} for commands: it is a credential, or changes how programs start")]
     Variable(String),
     #[error("{0}")]
     Store(ostler_core::ports::StoreError),
@@ -133,6 +136,9 @@ impl InputRefused {
     pub(crate) fn of(error: Error) -> Self {
         match error {
             Error::Store(error) => InputRefused::Store(error),
+            nothing @ (Error::NothingToUndo
+            | Error::NothingCovered(_)
+            | Error::UndoableElsewhere { .. }) => InputRefused::NothingToUndo(nothing.to_string()),
             other => InputRefused::Undo(other.to_string()),
         }
     }

@@ -197,6 +197,10 @@ pub async fn a_session_goes_back_to_before_a_turn() {
         session.send(Input::Rewind(Rewind { turn: 2, what, dry_run, keep: Vec::new(), shown }))
     };
     assert!(matches!(rewind(true, None), Err(InputRefused::Undo(why)) if why.contains("turn 2")));
+    // Surfaces tell it apart from other refusals without reading the sentence.
+    let undo = Undo { what: Undoes::Calls(1), dry_run: false, keep: Vec::new(), shown: None };
+    let refused = session.send(Input::Undo(undo));
+    assert!(matches!(refused, Err(InputRefused::NothingToUndo(_))), "{refused:?}");
     let mut turn = session.ask("zebra").unwrap();
     until(&mut turn, |event| matches!(event, Event::TextDelta { .. })).await;
     assert_eq!(rewind(false, None), Err(InputRefused::TurnRuns));

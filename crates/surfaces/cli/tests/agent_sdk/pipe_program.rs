@@ -14,7 +14,7 @@ pub struct PipeProgram {
     child: Child,
     input: Option<ChildStdin>,
     frames: Receiver<Value>,
-    server: ModelServer,
+    pub server: ModelServer,
     pub folder: tempfile::TempDir,
 }
 

@@ -294,6 +294,31 @@ fn requests_that_cannot_be_done_say_why() {
     assert_eq!(answer["response"]["subtype"], "success");
 }
 
+/// That no file was changed since is an answer, that a turn runs is a refusal.
+#[test]
+fn a_rewind_of_files_says_whether_it_is_possible() {
+    let uuid = "0000000a-0000-4000-8000-000000000000";
+    let script = Script::new().answer(text("ok")).answer(text("two").gate("hold"));
+    let mut program = PipeProgram::start(script, &[]);
+    let message = json!({"role": "user", "content": "go"});
+    program.send(&json!({"type": "user", "message": message, "uuid": uuid}));
+    program.until("result");
+    let request = json!({"subtype": "rewind_files", "user_message_id": uuid, "dry_run": true});
+    let rewind = |program: &mut PipeProgram| {
+        program.request("r", &request);
+        program.until("control_response").pop().unwrap()["response"]["response"].clone()
+    };
+    let unchanged = json!({"canRewind": true, "filesChanged": [], "insertions": 0, "deletions": 0});
+    assert_eq!(rewind(&mut program), unchanged);
+    program.say("again");
+    program.until("init");
+    let answer = rewind(&mut program);
+    assert_eq!(answer["canRewind"], false, "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("a turn is running"), "{answer}");
+    program.server.gate("hold").open();
+    program.until("result");
+}
+
 #[test]
 fn a_prompt_on_the_command_line_is_refused() {
     let (_, code, errors) = PipeProgram::start(Script::new(), &["hello"]).end();

@@ -6,8 +6,8 @@ use crate::output::printer;
 use anyhow::Result;
 use futures_util::future::FutureExt;
 use ostler::{
-    AgentInput, Effort, InboundId, Input, InputReceipt, JobId, Rewind, Rewinding, Session,
-    SessionRules, Thinking, Undone,
+    AgentInput, Effort, InboundId, Input, InputReceipt, InputRefused, JobId, Rewind, Rewinding,
+    Session, SessionRules, Thinking, Undone,
 };
 use ostler_sdk::agent_sdk::{InitializeAnswer, context_usage, failure, mode_named, success};
 use ostler_sdk::line;
@@ -149,13 +149,13 @@ impl Conversation<'_> {
         };
         let what = Rewinding { files: true, conversation: false };
         let rewind = Rewind { turn, what, dry_run, keep: Vec::new(), shown: None };
-        let undone = match send(&open.session, Input::Rewind(rewind)) {
+        let undone = match open.session.send(Input::Rewind(rewind)) {
             Ok(InputReceipt::Rewound(undone)) => undone,
-            Ok(_) => None,
-            // There is nothing to take back.
-            Err(why) if why.contains("nothing") => None,
-            Err(why) if dry_run => return Ok(Some(json!({ "canRewind": false, "error": why }))),
-            Err(why) => return Err(why),
+            Ok(_) | Err(InputRefused::NothingToUndo(_)) => None,
+            Err(why) if dry_run => {
+                return Ok(Some(json!({ "canRewind": false, "error": why.to_string() })));
+            }
+            Err(why) => return Err(why.to_string()),
         };
         let (files, lines) =
             undone.map(|undone| (changed_files(&undone), undone.lines)).unwrap_or_default();
