@@ -211,7 +211,7 @@ pub fn summary(job: &JobRecord, end: &JobEnd) -> String {
     format!("Background {} \"{}\" {}", job.kind.name(), job.label, end.words)
 }
 
-/// The same line from a notice in a log.
+/// The same line from a notice in the log of an older version. Newer ones have it in `InboundSource::Job`.
 pub fn summary_of(notice: &str) -> Option<&str> {
     let (_, rest) = notice.split_once("<task-notification>")?;
     let (_, rest) = rest.split_once("<summary>")?;

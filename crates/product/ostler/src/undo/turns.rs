@@ -3,12 +3,13 @@
 use super::calls::{ChangingCall, Did};
 use super::{Desk, UndoChoice};
 use crate::error::Error;
-use ostler_core::ids::SessionId;
+use ostler_core::ids::{InboundId, SessionId};
+use ostler_core::inbox::InboundSource;
 use ostler_core::job;
 use ostler_core::message::{Block, Message};
 use ostler_core::session::{Entry, SessionRecord, TurnStarts};
 use ostler_snapshots::{RecordedChange, What};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
     let starts = TurnStarts::of(&desk.entries);
     let prompts = starts.positions().iter().copied();
     let prompts = prompts.filter_map(|at| desk.entries.get(at));
+    let reports = job_reports(&desk.entries);
+    let line = |(turn, entry)| line(turn, entry, &reports);
     let mut lines: Vec<TurnLine> = (1..).zip(prompts).filter_map(line).collect();
     let calls = desk.calls();
     for line in &mut lines {
@@ -48,22 +51,46 @@ pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
     Ok((desk.session.clone(), lines))
 }
 
-fn line((turn, entry): (u32, &Entry)) -> Option<TurnLine> {
-    let Entry::Prompt { message, at, .. } = entry else { return None };
+/// How jobs ended, by the items of the inbox that report it.
+type JobReports<'a> = HashMap<&'a InboundId, &'a str>;
+
+fn job_reports(entries: &[Entry]) -> JobReports<'_> {
+    let items = entries.iter().filter_map(|entry| match entry {
+        Entry::Inbound(item) => Some(item),
+        _ => None,
+    });
+    items
+        .filter_map(|item| match &item.source {
+            InboundSource::Job { summary: Some(summary), .. } => Some((&item.id, summary.as_str())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn line(turn: u32, entry: &Entry, reports: &JobReports<'_>) -> Option<TurnLine> {
+    let Entry::Prompt { message, at, inbound } = entry else { return None };
     let own: String = message.own_words().collect();
     let text = if own.trim().is_empty() { message.text() } else { own };
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let prompt = first.map(str::to_owned).unwrap_or_else(|| started_by(message));
+    let report = || inbound.iter().find_map(|id| reports.get(id).copied());
+    let prompt = match first {
+        Some(first) => first.to_owned(),
+        None => started_by(report().or_else(|| old_report(message))),
+    };
     Some(TurnLine { turn, at: at.0, prompt, calls: 0, files: None, conversation: true })
 }
 
 /// A turn without a prompt began with the end of a background job.
-fn started_by(message: &Message) -> String {
-    let mut reports = message.blocks().iter().filter_map(|block| match block {
+fn started_by(summary: Option<&str>) -> String {
+    summary.map_or("(started by Ostler)".to_owned(), |summary| format!("({summary})"))
+}
+
+/// A log of an older version has the summary only in the text that the model read.
+fn old_report(message: &Message) -> Option<&str> {
+    message.blocks().iter().find_map(|block| match block {
         Block::Text { text, .. } => job::summary_of(text),
         _ => None,
-    });
-    reports.next().map_or("(started by Ostler)".to_owned(), |summary| format!("({summary})"))
+    })
 }
 
 pub(super) fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
@@ -86,4 +113,36 @@ pub(super) fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
 fn is_file(change: &RecordedChange) -> bool {
     let sides = [&change.before, &change.after];
     !sides.into_iter().flatten().any(|item| item.what == What::Folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::inbox::{Delivery, Inbound};
+    use ostler_core::time::Timestamp;
+
+    fn line_of(entries: &[Entry], message: &str) -> String {
+        let inbound = vec![InboundId::new("i1")];
+        let prompt = Entry::Prompt { message: Message::meta(message), at: Timestamp(0), inbound };
+        line(1, &prompt, &job_reports(entries)).unwrap().prompt
+    }
+
+    /// What the item says counts, not what the text for the model says; only without the item the text has to do.
+    #[test]
+    fn a_report_is_named_by_its_item() {
+        let text = "<task-notification><summary>another</summary></task-notification>";
+        let arrived = |summary: Option<&str>| {
+            let summary = summary.map(str::to_owned);
+            vec![Entry::Inbound(Box::new(Inbound {
+                id: "i1".into(),
+                source: InboundSource::Job { id: "b1".into(), summary },
+                when: Delivery::NextBoundary,
+                body: Message::meta(text),
+                at: Timestamp(0),
+            }))]
+        };
+        assert_eq!(line_of(&arrived(Some("it completed")), text), "(it completed)");
+        assert_eq!(line_of(&arrived(None), text), "(another)");
+        assert_eq!(line_of(&[], "anything"), "(started by Ostler)");
+    }
 }
