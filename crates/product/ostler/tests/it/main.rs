@@ -280,7 +280,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_question_from_below_reaches_the_root
             a_yes_for_the_session_holds_for_the_next_agent;
         recorded:
-            every_situation_is_as_it_was_recorded;
+            every_situation_is_as_it_was_recorded
+            a_wrong_order_is_noticed;
     };
     cases
 }

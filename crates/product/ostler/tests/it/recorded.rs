@@ -284,6 +284,34 @@ pub async fn every_situation_is_as_it_was_recorded() {
     assert!(wrong.is_empty(), "{}\nOSTLER_RECORD=1 records them again", wrong.join("\n"));
 }
 
+/// Two neighbours that changed places are noticed, unless they belong to calls that run side by side.
+pub async fn a_wrong_order_is_noticed() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/events"));
+    let read = |name: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    let unnoticed = |name: &str| {
+        let lines = read(name);
+        let right = whole(&lines);
+        let swapped = (1..lines.len()).filter(|at| {
+            let mut lines = lines.clone();
+            lines.swap(at - 1, *at);
+            whole(&lines) == right
+        });
+        swapped.filter(|at| [at - 1, *at].iter().all(|at| !is_piece(&lines[*at]))).count()
+    };
+    assert_eq!(unnoticed("plan.jsonl"), 0);
+    assert_eq!(unnoticed("question.jsonl"), 0);
+    assert_eq!(unnoticed("agent.jsonl"), 0);
+    // Three calls: the second begins before the first, and so on.
+    assert!(unnoticed("tools.jsonl") > 0);
+}
+
+fn is_piece(line: &str) -> bool {
+    line.contains("_delta\"") || line.contains("\"call_progress\"")
+}
+
 async fn record(situation: Situation) -> Vec<String> {
     let Situation { script, change, interrupts, prompts, reply, .. } = situation;
     let world = World::new(script);

@@ -66,8 +66,8 @@ fn is_uuid(value: &Value) -> bool {
     value.as_str().is_some_and(ostler::is_uuid)
 }
 
-/// Every event with everything in it, without what the pieces of a stream and the order of calls that run side by side
-/// decide.
+/// Every event with everything in it, in order, without the pieces of streams. Calls that run side by side begin and end
+/// in any order: of a stretch with several of them, each call has its own events together.
 pub fn whole(lines: &[String]) -> Vec<String> {
     let event = |line: &String| {
         let mut envelope: Value = serde_json::from_str(line).unwrap();
@@ -76,11 +76,22 @@ pub fn whole(lines: &[String]) -> Vec<String> {
         blank(&mut envelope["event"]);
         let kind = envelope["event"]["type"].as_str().unwrap();
         let is_piece = kind.ends_with("_delta") || kind == "call_progress";
-        (!is_piece).then(|| envelope.to_string())
+        (!is_piece).then_some(envelope)
     };
-    let mut events: Vec<String> = lines.iter().filter_map(event).collect();
-    events.sort();
-    events
+    let mut events: Vec<Value> = lines.iter().filter_map(event).collect();
+    let both_of_calls = |one: &Value, next: &Value| of_call(one) && of_call(next);
+    for stretch in events.chunk_by_mut(both_of_calls) {
+        if stretch.iter().filter(|one| one["event"]["type"] == "call_started").count() > 1 {
+            stretch.sort_by_key(|one| one["event"]["id"].to_string());
+        }
+    }
+    events.iter().map(Value::to_string).collect()
+}
+
+/// The beginning or the end of a call that ran.
+fn of_call(envelope: &Value) -> bool {
+    let kind = envelope["event"]["type"].as_str();
+    matches!(kind, Some("call_started" | "call_finished"))
 }
 
 /// Without the sizes and prices that follow from the length of our prompts.
