@@ -43,6 +43,32 @@ fn an_undo_says_how_to_take_it_back() {
     assert_eq!(world.read("a.txt"), "one\n");
 }
 
+/// Files and conversation, after a look at what would change.
+#[test]
+fn a_rewind_goes_back_to_before_a_turn() {
+    let write = |text: &str| calls([("Write", json!({"file_path": "a.txt", "content": text}))]);
+    let script = Script::new()
+        .answer(text("Hello."))
+        .answer(write("one\n"))
+        .answer(text("Written."))
+        .answer(text("Again."));
+    let world = World::new(script);
+    let mut talk = start(&world, true, &["--permission-mode", "acceptEdits"]);
+    say(&mut talk, "first prompt");
+    say(&mut talk, "second prompt");
+    assert_eq!(world.read("a.txt"), "one\n");
+    talk.expect("> ");
+    talk.send_line("/rewind 2");
+    talk.expect("a.txt");
+    talk.expect("The conversation continues from before turn 2.");
+    assert!(!world.project().join("a.txt").exists());
+    say(&mut talk, "third prompt");
+    quit(&mut talk);
+    let messages = told(&world);
+    assert!(messages.contains("first prompt") && !messages.contains("second prompt"), "{messages}");
+    world.assert_never_rejected();
+}
+
 #[test]
 fn help_and_mistakes() {
     both(answers, |world, talk| {
