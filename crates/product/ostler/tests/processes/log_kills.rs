@@ -111,6 +111,33 @@ pub fn forked_after_it_was_killed(_: usize) {
         asks
     });
     assert!(still_asks.unwrap(), "{before:#?}");
+    println!("open question: 0 asked in a fork, 1 still open in the session itself");
+}
+
+/// The first thing said to the resumed session is another prompt: the question is withdrawn and its call never runs.
+pub fn told_something_else_after_it_was_killed(_: usize) {
+    let (server, _folder, inside) = started(None, None);
+    killed_at_its_question(&inside);
+    let (before, id) = (facts(&inside), session_id(&inside));
+    let asked = ostler::block_on(async {
+        let (host, session) = open(&inside, SessionChoice::Resume(id));
+        let _attendance = session.attend();
+        assert!(session.can_resume_turn());
+        let asked = read(&session, session.ask("the last").unwrap()).await;
+        assert!(!session.can_resume_turn(), "the question is still open");
+        session.close("other").await;
+        host.close().await;
+        asked
+    })
+    .unwrap();
+    let effects = inside.project().join(EFFECTS).exists();
+    assert_eq!((asked, effects), (0, false), "asked again, or run");
+    let after = facts(&inside);
+    assert_eq!(after[..before.len()], before, "the log was rewritten");
+    let last = server.requests().pop().unwrap().json()["messages"].to_string();
+    assert_eq!(last.matches("the last").count(), 1, "{last}");
+    assert_eq!(server.rejected(), Vec::<String>::new());
+    println!("open question: 0 asked and 0 calls run after kill -9 and a new prompt");
 }
 
 pub fn killed_while_it_asks(_: usize) {

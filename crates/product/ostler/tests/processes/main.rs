@@ -23,7 +23,7 @@ const SESSIONS: usize = 200;
 
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 26] = [
+const CASES: [Case; 27] = [
     ("many_sessions::each_takes_a_turn", many_sessions::each_takes_a_turn),
     ("budget_herd::all_may_send_at_once", budget_herd::all_may_send_at_once),
     ("budget_herd::prices_as_they_are", budget_herd::prices_as_they_are),
@@ -65,6 +65,10 @@ const CASES: [Case; 26] = [
     ("team_kills::died_at_any_write_of_a_plan", team_kills::died_at_any_write_of_a_plan),
     ("log_kills::killed_while_it_asks", log_kills::killed_while_it_asks),
     ("log_kills::forked_after_it_was_killed", log_kills::forked_after_it_was_killed),
+    (
+        "log_kills::told_something_else_after_it_was_killed",
+        log_kills::told_something_else_after_it_was_killed,
+    ),
 ];
 
 fn main() -> ExitCode {

@@ -9,8 +9,12 @@ use serde_json::json;
 use std::process::Command;
 use std::time::Instant;
 
-/// The limit that the process is started with, and that its commands must have.
-const SOFT: &str = "1024";
+/// The limit that the process is started with, and that its commands must have: too low for the sessions unless it is
+/// raised.
+fn soft_limit(sessions: usize) -> usize {
+    sessions.min(1024)
+}
+
 const MOST_THREADS: usize = 32;
 /// One in so many runs a command.
 const WITH_COMMAND: usize = 10;
@@ -34,7 +38,7 @@ pub fn each_takes_a_turn(sessions: usize) {
     let (_folder, inside) = case(&server, Part::ManySessions, sessions);
     let inner = inside.command();
     let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -Sn \"$0\" && exec \"$@\"", SOFT]);
+    limited.args(["-c", "ulimit -Sn \"$0\" && exec \"$@\"", &soft_limit(sessions).to_string()]);
     limited.arg(inner.get_program()).args(inner.get_args());
     crate::case_process::succeeds(limited);
     let commands = sessions / WITH_COMMAND;
@@ -43,6 +47,7 @@ pub fn each_takes_a_turn(sessions: usize) {
 }
 
 pub fn inside(init: &Init, told: &CaseProcess) {
+    let soft = soft_limit(told.sessions);
     let most = ostler::raise_open_file_limit().unwrap();
     let options = told.options();
     let began = (memory(), Instant::now());
@@ -65,7 +70,7 @@ pub fn inside(init: &Init, told: &CaseProcess) {
     assert_eq!(shared, (1, 1), "processes, all of them supervisors, and threads of the ledger");
     let (threads, descriptors) = peak.end();
     println!(
-        "many sessions: {} turns at once, soft limit {SOFT} of {most:?} files: {threads} threads, {descriptors} descriptors at most, \
+        "many sessions: {} turns at once, soft limit {soft} of {most:?} files: {threads} threads, {descriptors} descriptors at most, \
          1 supervisor, 1 ledger thread, {grown} KB more memory ({} KB each), {:.1?}",
         told.sessions,
         grown / told.sessions as u64,
@@ -74,10 +79,11 @@ pub fn inside(init: &Init, told: &CaseProcess) {
     for (n, end) in ends.iter().enumerate() {
         assert_eq!(end.terminal, Terminal::Completed, "session {n}: {:?}", end.error);
         let expected = match n % WITH_COMMAND {
-            0 => format!("limit {SOFT}"),
+            0 => format!("limit {soft}"),
             _ => "nothing to run".into(),
         };
         assert_eq!(end.text, expected, "session {n}");
     }
     assert!(threads < MOST_THREADS, "{threads} threads");
+    assert!(descriptors > soft, "the limit never had to be raised: {descriptors} descriptors");
 }
