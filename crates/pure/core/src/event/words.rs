@@ -1,4 +1,5 @@
-//! Sentences for people, made from typed events. Every surface uses these, so that they all say the same.
+//! Words for people, made from typed events. Every surface uses these, so that they all say the same. A notice reads like an
+//! error: lower-case, without a full stop, and a surface puts a name in front of it.
 
 use super::{Finished, NotCompacted, Notice};
 use crate::context::StageName;
@@ -12,13 +13,13 @@ pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::UnknownStopReason { reason } => {
             let reason = if reason.is_empty() { "none" } else { reason };
-            format!("The model stopped for an unknown reason: {reason}.")
+            format!("the model stopped for an unknown reason: {reason}")
         }
         Notice::NoCallMade => {
-            "The model announced a call but made none; its text is used as the answer.".into()
+            "the model announced a call but made none; its text is used as the answer".into()
         }
         Notice::UsageEstimated { model, prompt_tokens, output_tokens } => format!(
-            "The provider of {model} reported no usable token counts. Such requests are charged at the reserved amount: {prompt_tokens} prompt and {output_tokens} output tokens for this one."
+            "the provider of {model} reported no usable token counts, so its requests are charged at the reserved amount: {prompt_tokens} prompt and {output_tokens} output tokens for this one"
         ),
         Notice::CacheBroken(broken) => broken.to_string(),
         Notice::PriceUnknown { .. } | Notice::BudgetSpent { .. } | Notice::BudgetUnknown { .. } => {
@@ -30,10 +31,10 @@ pub fn notice(notice: &Notice) -> String {
                 _ => "old results were left out",
             };
             let (before, after) = (thousands(*tokens_before), thousands(*tokens_after));
-            format!("{count} {what}: about {before} tokens before, {after} now.")
+            format!("{count} {what}: about {before} tokens before, {after} now")
         }
         Notice::NotCompacted(why) => {
-            format!("The conversation was not summarized: {}.", not_compacted(why))
+            format!("the conversation was not summarized: {}", not_compacted(why))
         }
         Notice::MoreInstructions => {
             "there are more problems with instruction files; /context shows the files that are used"
@@ -41,7 +42,7 @@ pub fn notice(notice: &Notice) -> String {
         }
         Notice::Mcp { server, text } => format!("MCP server {server}: {text}"),
         Notice::Skill { file, line, what } => skill(file, *line, what),
-        Notice::MemoryLate => "Memory took too long; this prompt is sent without it.".into(),
+        Notice::MemoryLate => "memory took too long; this prompt is sent without it".into(),
         Notice::UnknownTool { name } => {
             format!("unknown tool \"{name}\" on the command line: ignored")
         }
@@ -76,18 +77,18 @@ fn skill(file: &Path, line: u64, what: &str) -> String {
 fn budget(notice: &Notice) -> String {
     match notice {
         Notice::PriceUnknown { model } => {
-            format!("No price is known for {model}, and there is a budget.")
+            format!("no price is known for {model}, and there is a budget")
         }
         Notice::BudgetSpent { budget, limit_usd: Some(limit) } => {
             format!(
-                "Not enough of this {budget}'s budget of {} is left for another request.",
+                "not enough of this {budget}'s budget of {} is left for another request",
                 dollars(*limit)
             )
         }
         Notice::BudgetSpent { budget, limit_usd: None } => {
-            format!("Not enough is left of {budget}.")
+            format!("not enough is left of {budget}")
         }
-        Notice::BudgetUnknown { text } => format!("The budget cannot be checked: {text}."),
+        Notice::BudgetUnknown { text } => format!("the budget cannot be checked: {text}"),
         _ => String::new(),
     }
 }

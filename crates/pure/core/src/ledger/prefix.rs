@@ -150,7 +150,7 @@ impl fmt::Display for Change {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Broken { expected, read, change } = self;
-        write!(f, "The prompt cache returned {read} tokens instead of {expected}: {change}.")
+        write!(f, "the prompt cache returned {read} tokens instead of {expected}: {change}")
     }
 }
 

@@ -155,7 +155,7 @@ fn an_alarm_survives_the_log() {
     assert_eq!(serde_json::from_str::<Broken>(newer).unwrap().change, Change::Unknown);
     assert_eq!(
         broken.to_string(),
-        "The prompt cache returned 1 tokens instead of 9: message 3 of 7 changed."
+        "the prompt cache returned 1 tokens instead of 9: message 3 of 7 changed"
     );
 }
 

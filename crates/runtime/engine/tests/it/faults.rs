@@ -163,7 +163,7 @@ async fn an_unknown_stop_reason_is_told() {
             .build();
         let events = rig.turn("go").await;
         assert_eq!(finished(&events).terminal, Terminal::Completed);
-        let notice = format!("notice Warning \"The model stopped for an unknown reason: {told}.\"");
+        let notice = format!("notice Warning \"the model stopped for an unknown reason: {told}\"");
         assert_eq!(lines(&events, &["notice"]), [notice]);
     }
 }

@@ -100,12 +100,12 @@ async fn what_is_refused_or_cannot_be_checked_is_not_sent() {
     let table = [
         (
             answer(Grant::No { sum: 0 }, Some("the budget of the day, $5.00")),
-            "Not enough is left of the budget of the day, $5.00.",
+            "not enough is left of the budget of the day, $5.00",
             Terminal::MaxBudget,
         ),
         (
             Err(broken),
-            "The budget cannot be checked: the ledger l.db cannot be used: it is on fire.",
+            "the budget cannot be checked: the ledger l.db cannot be used: it is on fire",
             Terminal::LedgerFailed,
         ),
     ];

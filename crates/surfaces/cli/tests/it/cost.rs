@@ -263,7 +263,7 @@ fn the_cache_alarm_works_from_run_to_run() {
         let lines: Vec<Value> =
             ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let texts = lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned));
-        texts.filter(|text| text.starts_with("The prompt cache returned")).collect::<Vec<_>>()
+        texts.filter(|text| text.starts_with("the prompt cache returned")).collect::<Vec<_>>()
     };
     assert_eq!(alarms(&[]), [] as [&str; 0]);
     assert_eq!(alarms(&["--continue"]), [] as [&str; 0]);

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 const GO: [&str; 4] = ["--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 const NO: [&str; 2] = [
-    "The conversation was not summarized: a hook does not allow it: the hook ",
-    "guard: the archive is not ready.",
+    "the conversation was not summarized: a hook does not allow it: the hook ",
+    "guard: the archive is not ready",
 ];
 
 fn says_no(text: &str) -> bool {
