@@ -7,9 +7,10 @@ use super::screen::Screen;
 use super::sink::Sink;
 use super::stream_json::StreamJsonOutput;
 use super::text::{ScreenOutput, TextOutput};
-use ostler::{CountingIds, Envelope, ModelInfo, Price, Timestamp};
+use ostler::{CountingIds, Envelope, JobView, ModelInfo, Price, Timestamp, ToolFacts};
+use ostler_sdk::agent_sdk::{FrameOptions, LiveSession, SdkFrames};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -91,6 +92,53 @@ fn every_situation_in_every_format() {
             "== text ==\n{text}\n== screen ==\n{screen}\n== json ==\n{json}\n== stream-json ==\n{lines}"
         );
         insta::assert_snapshot!(name, page);
+    }
+}
+
+/// The session that was recorded, as far as frames ask about it.
+struct RecordedSession;
+
+impl LiveSession for RecordedSession {
+    fn facts(&self) -> SessionFacts {
+        (*facts()).clone()
+    }
+
+    fn jobs(&self) -> Vec<JobView> {
+        Vec::new()
+    }
+
+    fn tool(&self, name: &str) -> ToolFacts {
+        ostler::known_tools().facts(name)
+    }
+
+    fn agents(&self) -> Vec<String> {
+        vec!["explorer".into()]
+    }
+
+    fn mcp_servers(&self) -> Value {
+        json!([])
+    }
+
+    fn plugins(&self) -> Value {
+        json!([])
+    }
+}
+
+/// The lines that a program reads which uses an Agent SDK.
+#[test]
+fn every_situation_as_frames_of_the_agent_sdk() {
+    for (name, envelopes) in recorded() {
+        let options = FrameOptions {
+            partial: true,
+            forward_subagent_text: true,
+            mode: "default".into(),
+            ..FrameOptions::default()
+        };
+        let session = facts().session.to_string();
+        let mut frames = SdkFrames::new(&session, Arc::new(CountingIds::default()), options);
+        let told = envelopes.iter().flat_map(|envelope| frames.event(envelope, &RecordedSession));
+        let lines: String = told.map(|frame| ostler_sdk::line(&frame)).collect();
+        insta::assert_snapshot!(format!("agent_sdk_{name}"), lines);
     }
 }
 
