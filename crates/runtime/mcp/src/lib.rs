@@ -35,6 +35,7 @@ mod offers;
 mod peer_requests;
 mod plain_call;
 mod program;
+mod restart_limit;
 mod server;
 mod sse_carrier;
 mod status;

@@ -8,18 +8,13 @@ use crate::greeting::Greeting;
 use crate::list_watch;
 use crate::manifest::Manifest;
 use crate::manifest_store::ManifestStore;
+use crate::restart_limit::RestartLimit;
 use crate::status::{ServerState, ServerStatus, ToolStatus};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
-
-/// A server that ended so often within [`WINDOW`] is not started again by itself.
-const MOST_DEATHS: usize = 3;
-const WINDOW: Duration = Duration::from_secs(300);
 
 pub struct Server {
     key: String,
@@ -40,7 +35,7 @@ pub struct Server {
 struct LiveServer {
     connection: Option<Arc<Connection>>,
     watching: Option<AbortOnDropHandle<()>>,
-    deaths: VecDeque<Instant>,
+    restarts: RestartLimit,
 }
 
 #[derive(Default)]
@@ -203,8 +198,7 @@ impl Server {
             }
             self.note_death(&mut live, &connection.last_words().await);
         }
-        live.deaths.retain(|death| death.elapsed() < WINDOW);
-        if live.deaths.len() >= MOST_DEATHS {
+        if live.restarts.is_reached(Instant::now()) {
             return Err(ServerError::GivenUp);
         }
         let limit = self.config.start_limit;
@@ -221,7 +215,7 @@ impl Server {
                 let state = match error {
                     ServerError::NeedsAuth(_) => ServerState::NeedsAuth,
                     _ => {
-                        live.deaths.push_back(Instant::now());
+                        live.restarts.note_end(Instant::now());
                         ServerState::Failed
                     }
                 };
@@ -264,7 +258,7 @@ impl Server {
     }
 
     fn note_death(&self, live: &mut LiveServer, words: &str) {
-        live.deaths.push_back(Instant::now());
+        live.restarts.note_end(Instant::now());
         live.connection = None;
         live.watching = None;
         self.is_now(ServerState::Failed, Some(ServerError::Ended(words.to_owned()).to_string()));
@@ -297,7 +291,7 @@ impl Server {
     /// If the server cannot be used.
     pub async fn reconnect(self: &Arc<Self>) -> Result<Arc<Manifest>, ServerError> {
         self.stop().await;
-        self.live.lock().await.deaths.clear();
+        self.live.lock().await.restarts.forget();
         if let Some(store) = &self.store {
             store.forget_failure(&self.failure_key);
         }

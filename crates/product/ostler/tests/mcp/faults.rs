@@ -8,7 +8,7 @@ use ostler_model_server::{Reply as Answer, Script, text};
 use serde_json::json;
 use std::time::Duration;
 
-fn calls(tools: &[&str]) -> Script {
+pub fn calls(tools: &[&str]) -> Script {
     let call = |tool: &&str| text("I call.").call(*tool, json!({"text": "x"}));
     let answers: Vec<Answer> = tools.iter().map(call).collect();
     answers.into_iter().fold(Script::new(), Script::answer).answer(text("Done."))
@@ -72,31 +72,6 @@ pub async fn a_silent_server_delays_nothing_but_itself() {
     let error = session.mcp_status()[0].error.clone().unwrap_or_default();
     assert!(error.starts_with("it did not answer within"), "{error}");
     becomes("it was ended", || !runs(&mark)).await;
-    session.close("other").await;
-}
-
-/// D04
-pub async fn a_server_that_dies_in_a_call_is_started_again_for_the_next() {
-    let world = World::new(calls(&["mcp__files__dies", "mcp__files__echo"]));
-    let (config, _) = scripted("files", &[]);
-    let session = open(with_servers(world.on_disk(), vec![config]));
-    turn(&session, "call it").await;
-    let told = world.told(2);
-    assert!(told.contains("MCP server files: it ended (exit code 9)"), "{told}");
-    assert!(told.contains("echo: x"), "{told}");
-    session.close("other").await;
-}
-
-/// D05
-pub async fn a_call_without_an_answer_is_cancelled() {
-    let world = World::new(calls(&["mcp__files__hangs", "mcp__files__echo"]));
-    let (mut config, _) = scripted("files", &[]);
-    config.call_limit = Duration::from_millis(200);
-    let session = open(with_servers(world.on_disk(), vec![config]));
-    turn(&session, "call it").await;
-    let told = world.told(2);
-    assert!(told.contains("was not answered within 0 s and was cancelled"), "{told}");
-    assert!(told.contains("echo: x"), "the connection goes on: {told}");
     session.close("other").await;
 }
 
@@ -396,6 +371,7 @@ pub async fn every_row_of_the_corpus_has_its_test() {
         section.lines().filter_map(|line| line.strip_prefix("| D")?.split(' ').next()).collect();
     let tests = [
         include_str!("faults.rs"),
+        include_str!("lost_calls.rs"),
         include_str!("http_faults.rs"),
         include_str!("../../../../surfaces/cli/tests/it/mcp_servers.rs"),
         include_str!("../../../../runtime/mcp/src/configuration_text.rs"),

@@ -1,23 +1,13 @@
 //! How servers are greeted, and what is remembered about it.
 
-use crate::ground::{listed, results, scripted, turn, with_servers};
+use crate::ground::{listed, logged, results, scripted, turn, with_servers};
 use crate::support::{World, becomes, host, open, with};
 use ostler::Session;
-use ostler::mcp_servers::{ServerConfig, ServerTransport};
+use ostler::mcp_servers::ServerConfig;
 use ostler_model_server::{Script, text};
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
-
-/// A server that writes down what it is asked.
-fn logged(words: &[&str], log: &Path) -> ServerConfig {
-    let (mut config, _) = scripted("files", words);
-    config.reach.unconfined = true;
-    if let ServerTransport::Stdio { args, .. } = &mut config.transport {
-        args.push(format!("log={}", log.display()));
-    }
-    config
-}
 
 /// What it was asked since the last time.
 fn taken(log: &Path) -> Vec<String> {

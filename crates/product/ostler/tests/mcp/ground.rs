@@ -5,6 +5,7 @@ use crate::support::{World, finished, until};
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport};
 use ostler::{Event, Options, Session, Terminal};
 use ostler_model_server::Recorded;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A server that behaves as the words say, with a mark in its command line.
@@ -21,6 +22,23 @@ pub fn scripted(name: &str, words: &[&str]) -> (ServerConfig, String) {
         cwd: None,
     };
     (ServerConfig::new(name, transport, ServerScope::User), mark)
+}
+
+/// A server that writes down what it is asked, and what is cancelled.
+pub fn logged(words: &[&str], log: &Path) -> ServerConfig {
+    let (mut config, _) = scripted("files", words);
+    // The log is a file of ours.
+    config.reach.unconfined = true;
+    if let ServerTransport::Stdio { args, .. } = &mut config.transport {
+        args.push(format!("log={}", log.display()));
+    }
+    config
+}
+
+/// How often the server wrote this line into its log.
+pub fn times(log: &Path, line: &str) -> usize {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().filter(|it| *it == line).count()
 }
 
 pub fn with_servers(mut options: Options, servers: Vec<ServerConfig>) -> Options {

@@ -2,7 +2,7 @@
 
 use crate::ground::{results, turn, with_servers};
 use crate::scripted_http::{EVENTS, Request, ScriptedHttp, good, is_call, respond, respond_well};
-use crate::support::{World, open};
+use crate::support::{World, becomes, open};
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport};
 use ostler_model_server::{Script, text};
 use serde_json::json;
@@ -19,12 +19,22 @@ fn http(address: &str) -> ServerConfig {
 }
 
 /// What the model is told about a call of the server's tool.
-async fn told(mut config: ServerConfig, limit: Duration) -> String {
+async fn told(config: ServerConfig, limit: Duration) -> String {
+    told_until(config, limit, || true).await
+}
+
+/// The same; the session stays open until the server has seen this.
+async fn told_until(
+    mut config: ServerConfig,
+    limit: Duration,
+    has_seen: impl FnMut() -> bool,
+) -> String {
     let call = || text("I call.").call("mcp__net__go", json!({}));
     let world = World::new(Script::new().answer(call()).answer(text("Done.")));
     config.call_limit = limit;
     let session = open(with_servers(world.on_disk(), vec![config]));
     turn(&session, "call it").await;
+    becomes("the server has seen it", has_seen).await;
     session.close("other").await;
     results(&world)
 }
@@ -70,8 +80,12 @@ pub async fn an_endless_stream_without_an_answer_ends_with_the_call() {
         let events = format!(": comment\n\ndata: {note}\n\ndata: {ping}\n\n");
         flood(stream, events.as_bytes());
     });
-    let said = told(http(&server.address), Duration::from_millis(500)).await;
+    let times = |method: &str| server.asked().iter().filter(|it| *it == method).count();
+    let is_cancelled = || times("notifications/cancelled") == 1;
+    let config = http(&server.address);
+    let said = told_until(config, Duration::from_millis(500), is_cancelled).await;
     assert!(said.contains("was not answered within"), "{said}");
+    assert_eq!(times("tools/call"), 1);
 }
 
 pub async fn nothing_is_sent_to_where_a_server_redirects() {

@@ -16,6 +16,7 @@ mod forms;
 mod greetings;
 mod ground;
 mod http_faults;
+mod lost_calls;
 mod many_tools;
 mod offers;
 mod real_servers;
@@ -52,6 +53,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_server_through_a_tunnel_is_like_any_other
             servers_that_settings_do_not_permit_are_not_used
             servers_are_set_and_switched_while_the_session_runs
+            reading_calls_of_a_trusted_server_run_side_by_side
             progress_is_the_tail_of_the_call
             a_changed_list_is_announced_with_a_notice
             a_server_of_the_newest_revision_is_asked_to_tell_of_changes
@@ -60,8 +62,6 @@ fn all() -> impl IntoIterator<Item = Named> {
         faults:
             servers_that_cannot_start_do_not_stop_the_others
             a_silent_server_delays_nothing_but_itself
-            a_server_that_dies_in_a_call_is_started_again_for_the_next
-            a_call_without_an_answer_is_cancelled
             a_server_that_reads_nothing_holds_up_no_call
             a_person_is_not_flooded_with_forms
             a_server_whose_files_are_hidden_says_what_to_configure
@@ -77,6 +77,12 @@ fn all() -> impl IntoIterator<Item = Named> {
             what_a_server_asks_for_is_refused_or_bounded
             what_a_result_says_is_data
             every_row_of_the_corpus_has_its_test;
+        lost_calls:
+            a_server_that_dies_in_a_call_is_started_again_for_the_next
+            a_server_that_dies_again_and_again_is_given_up
+            a_call_without_an_answer_is_cancelled
+            a_late_answer_harms_nothing
+            a_call_that_is_interrupted_is_cancelled_on_the_server;
         http_faults:
             answers_of_100_megabytes_are_not_read
             an_endless_stream_without_an_answer_ends_with_the_call

@@ -17,7 +17,9 @@ pub fn serve(words: &[String]) {
     if says("banner") {
         println!("Scripted server v1 ready\nContent-Length: 10\n\n{{\"half\":");
     }
-    let mut server = ScriptedServer { words, changed: says("changed"), listener: None };
+    let changed = says("changed");
+    let mut server =
+        ScriptedServer { words, changed, listener: None, unanswered: None, meeting: Vec::new() };
     while let Some(line) = line() {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         server.take(&message);
@@ -39,6 +41,10 @@ struct ScriptedServer<'a> {
     changed: bool,
     /// The request that wants to be told about changes.
     listener: Option<Value>,
+    /// The newest call of `hangs`.
+    unanswered: Option<Value>,
+    /// Calls of `meets` that wait for another one.
+    meeting: Vec<Value>,
 }
 
 fn send(message: &Value) {
@@ -60,15 +66,12 @@ impl ScriptedServer<'_> {
         let method = message["method"].as_str().unwrap_or_default();
         if message.get("id").is_none() {
             if method == "notifications/cancelled" {
-                eprintln!("cancelled {}", message["params"]["requestId"]);
+                self.cancelled(&message["params"]["requestId"]);
             }
             return;
         }
         let id = &message["id"];
-        if let Some(log) = self.words.iter().find_map(|word| word.strip_prefix("log=")) {
-            let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
-            let _ = writeln!(file.unwrap(), "{method}");
-        }
+        self.log(method);
         let is_probe = method == "server/discover";
         if is_probe && self.says("ends-on-probe") {
             std::process::exit(4);
@@ -144,6 +147,20 @@ impl ScriptedServer<'_> {
         }
     }
 
+    fn log(&self, line: &str) {
+        if let Some(log) = self.words.iter().find_map(|word| word.strip_prefix("log=")) {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
+            let _ = writeln!(file.unwrap(), "{line}");
+        }
+    }
+
+    /// Answers the call all the same, as a server does that noticed too late.
+    fn cancelled(&mut self, id: &Value) {
+        let is_call = self.unanswered.take_if(|call| call == id).is_some();
+        self.log(if is_call { "cancelled: the call" } else { "cancelled: something else" });
+        send(&json!({"jsonrpc": "2.0", "id": id, "result": text("too late")}));
+    }
+
     fn greeting(&self, message: &Value) -> Value {
         let version = match self.says("old-protocol") {
             true => json!("1999-01-01"),
@@ -176,6 +193,9 @@ impl ScriptedServer<'_> {
             tool("forms", "Shows fifty forms at once."),
             tool("deaf", "Asks and asks, and reads nothing any more."),
         ];
+        let mut meets = tool("meets", "Waits for another call.");
+        meets["annotations"] = json!({"readOnlyHint": true});
+        tools.push(meets);
         if self.changed {
             tools.push(tool("late", "Was not there before."));
         }
@@ -224,7 +244,11 @@ impl ScriptedServer<'_> {
                 Some(text(format!("read: {}, written: {}", read.is_ok(), written.is_ok())))
             }
             "dies" => std::process::exit(9),
-            "hangs" => None,
+            "hangs" => {
+                self.unanswered = Some(message["id"].clone());
+                None
+            }
+            "meets" => self.meets(&message["id"], given),
             "long" => Some(text("0123456789\n".repeat(20_000))),
             "huge" => Some(text("x".repeat(100 << 20))),
             "parts" => {
@@ -259,6 +283,30 @@ impl ScriptedServer<'_> {
                 json!({"content": [{"type": "text", "text": format!("no tool {other}")}], "isError": true}),
             ),
         }
+    }
+
+    /// Two calls that are open at the same time are answered together. One that may come alone is answered after a
+    /// while, measured in messages.
+    fn meets(&mut self, id: &Value, given: &str) -> Option<Value> {
+        const MESSAGES: usize = 50;
+        self.meeting.push(id.clone());
+        let mut pongs = 0;
+        while given == "alone" && self.meeting.len() < 2 && pongs < MESSAGES {
+            send(&json!({"jsonrpc": "2.0", "id": format!("ping{pongs}"), "method": "ping"}));
+            let message: Value = serde_json::from_str(&line()?).ok()?;
+            match message["method"] == "tools/call" {
+                true => self.meeting.push(message["id"].clone()),
+                false => pongs += 1,
+            }
+        }
+        let met = self.meeting.len();
+        if given != "alone" && met < 2 {
+            return None;
+        }
+        for id in std::mem::take(&mut self.meeting) {
+            send(&json!({"jsonrpc": "2.0", "id": id, "result": text(format!("met: {met}"))}));
+        }
+        None
     }
 
     /// Asks the client and repeats what it says.

@@ -5,12 +5,12 @@ use crate::support::{World, becomes, finished, host, open, runs, until, with};
 use ostler::config::ServerLimits;
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport, Tunnel, TunnelError};
 use ostler::{BoxFuture, Event, Input, McpInput, Mode, Notice, Reply, USE_TOOL};
-use ostler_model_server::{Script, text};
+use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Those that the scripted server offers.
-const TOOLS: usize = 14;
+pub const TOOLS: usize = 15;
 
 pub async fn a_tool_of_a_server_is_called_like_any_other() {
     let call = text("I call.").call("mcp__files__echo", json!({"text": "hello"}));
@@ -207,6 +207,21 @@ pub async fn servers_are_set_and_switched_while_the_session_runs() {
     assert_eq!(refused.to_string(), "there is no MCP server \"other\" in this session");
     session.close("other").await;
     host.close().await;
+}
+
+/// The server answers both calls only when it has both; the calls of the other one are to come one after the other.
+pub async fn reading_calls_of_a_trusted_server_run_side_by_side() {
+    for (trusted, given, met) in [(true, "both", "met: 2"), (false, "alone", "met: 1")] {
+        let call = || ("mcp__files__meets", json!({"text": given}));
+        let world = World::new(Script::new().answer(calls([call(), call()])).answer(text("Done.")));
+        let (mut config, _) = scripted("files", &[]);
+        config.trusted = trusted;
+        let session = open(with_servers(world.on_disk(), vec![config]));
+        turn(&session, "call both").await;
+        let told = results(&world);
+        assert_eq!(told.matches(met).count(), 2, "trusted: {trusted}: {told}");
+        session.close("other").await;
+    }
 }
 
 pub async fn progress_is_the_tail_of_the_call() {
