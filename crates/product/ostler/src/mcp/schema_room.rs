@@ -19,13 +19,11 @@ pub(super) struct SchemaRoom {
     used: u64,
     /// Everything that comes from here on is deferred.
     is_full: bool,
-    /// Tools that the conversation describes already, once it was looked at.
-    known: Option<BTreeSet<String>>,
 }
 
 impl SchemaRoom {
     pub(super) fn new(share: u64) -> Self {
-        SchemaRoom { share, used: 0, is_full: false, known: None }
+        SchemaRoom { share, used: 0, is_full: false }
     }
 
     fn limit(&self, session: &Session) -> u64 {
@@ -47,8 +45,9 @@ impl SchemaRoom {
         always: bool,
     ) -> (Tools, Tools) {
         self.measure(session, &tools);
-        let known = self.known.get_or_insert_with(|| known_in(session));
         let (is_full, mut used) = (self.is_full, self.used);
+        let looks = is_full && !always && !tools.is_empty();
+        let known = if looks { known_in(session) } else { BTreeSet::new() };
         let divided = tools.into_iter().partition(|tool| {
             let is_described = always || !is_full || known.contains(&tool.spec().name);
             if is_described {
@@ -61,7 +60,8 @@ impl SchemaRoom {
     }
 }
 
-/// What an earlier process listed or found stays as it was.
+/// What was listed or found, here or in an earlier process, stays described: the model learns how it changes, and finds it
+/// in the list after a summary.
 fn known_in(session: &Session) -> BTreeSet<String> {
     let journal = &session.shared().agent.journal;
     let (view, _) = journal.conversation();

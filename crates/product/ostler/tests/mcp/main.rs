@@ -107,6 +107,8 @@ fn all() -> impl IntoIterator<Item = Named> {
         many_tools:
             a_thousand_tools_cost_little_and_start_nothing
             a_deferred_tool_is_found_called_and_kept
+            what_was_found_is_in_the_list_after_a_compaction
+            a_found_tool_that_changes_is_described_again
             requests_stay_byte_extensions_of_each_other
             dead_servers_cost_nothing_at_the_start;
         real_servers:

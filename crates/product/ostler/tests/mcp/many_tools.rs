@@ -2,9 +2,10 @@
 
 use crate::ground::{listed, results, scripted, turn, with_servers};
 use crate::support::{World, assert_extensions, becomes, open, runs, with, with_log};
+use futures_util::StreamExt;
 use ostler::mcp_servers::{ServerConfig, ServerScope, ServerTransport, Tunnel, TunnelError};
-use ostler::{BoxFuture, Session, SessionChoice, USE_TOOL};
-use ostler_model_server::{Recorded, Script, text};
+use ostler::{BoxFuture, Event, Session, SessionChoice, USE_TOOL};
+use ostler_model_server::{Match, Recorded, Script, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,6 +128,79 @@ pub async fn a_deferred_tool_is_found_called_and_kept() {
     assert!(results(&world).contains("called manage_widget_33"), "{}", results(&world));
     let requests = world.server.requests();
     assert_eq!(listed(&requests[0]), listed(requests.last().unwrap()), "the list stays as it was");
+    session.close("other").await;
+}
+
+/// Answers in order; whenever a summary is asked for, a short one.
+fn with_summaries(script: Script) -> Script {
+    let asked = Match {
+        contains: vec!["is about to be replaced by a summary that you write now".into()],
+        ..Match::default()
+    };
+    script.answer(text("# Summary\nA widget was managed.")).when(asked).forever()
+}
+
+async fn compact(session: &Session) {
+    let mut compacting = session.compact(None).unwrap();
+    let mut is_compacted = false;
+    while let Some(envelope) = compacting.next().await {
+        is_compacted |= matches!(envelope.event, Event::Compacted { .. });
+    }
+    assert!(is_compacted, "the conversation was not summarized");
+}
+
+pub async fn what_was_found_is_in_the_list_after_a_compaction() {
+    let (name, other) = ("mcp__server07__manage_widget_33", "mcp__server07__manage_widget_34");
+    let search = text("I look.").call("ToolSearch", json!({"query": name}));
+    let words = |n: usize| text(format!("Answer {n} goes into every detail. ").repeat(100));
+    let mut script = with_summaries(Script::new()).answer(search);
+    for n in 0..10 {
+        script = script.answer(words(n));
+    }
+    let direct = text("I call.").call(name, json!({"widget": "w"}));
+    let world = World::new(script.answer(direct).answer(text("Done.")));
+    let (configs, _) = twenty();
+    let session = open(with_servers(world.on_disk(), configs));
+    for n in 0..10 {
+        turn(&session, &format!("question {n}")).await;
+    }
+    assert!(!listed(world.server.requests().last().unwrap()).contains(&name.to_owned()));
+    compact(&session).await;
+    turn(&session, "call it").await;
+    let requests = world.server.requests();
+    let names = listed(&requests[requests.len() - 2]);
+    assert!(names.contains(&name.to_owned()), "what was found is described: {names:?}");
+    assert!(!names.contains(&other.to_owned()), "the rest is still searched for: {names:?}");
+    assert!(results(&world).contains("called manage_widget_33"), "{}", results(&world));
+    let described = world.told(requests.len() - 2).matches("input_schema").count();
+    assert_eq!(described, 0, "the list says it, not the conversation");
+    world.assert_never_rejected();
+    session.close("other").await;
+}
+
+/// The model has read its description, so it has to learn of the new one.
+pub async fn a_found_tool_that_changes_is_described_again() {
+    let echo = "mcp__files__echo";
+    let through =
+        |name: &str| text("I call.").call(USE_TOOL, json!({"name": name, "input": {"text": "x"}}));
+    let script = Script::new()
+        .answer(text("I look.").call("ToolSearch", json!({"query": echo})))
+        .answer(through("mcp__files__change"))
+        .answer(text("Done."))
+        .answer(text("Done."));
+    let world = World::new(script);
+    let options = with(with_servers(world.on_disk(), vec![scripted("files", &[]).0]), |options| {
+        options.session.mcp.share = 0;
+    });
+    let session = open(options);
+    turn(&session, "find it").await;
+    let tools = || session.mcp_status()[0].tools.len();
+    assert!(world.told(1).contains("Repeats the text."), "{}", world.told(1));
+    becomes("the list is known", || tools() == crate::tools::TOOLS + 1).await;
+    turn(&session, "and now?").await;
+    let told = world.told(3);
+    assert!(told.contains("Says something else."), "{told}");
+    assert!(!told.contains("Was not there before."), "nobody has looked for it: {told}");
     session.close("other").await;
 }
 
