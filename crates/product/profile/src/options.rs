@@ -144,6 +144,7 @@ impl Profile {
             most: values.number(&MAX_JOBS).map_or(default.most, |most| most as usize),
             start_turns: true,
             keep: self.flags.keep_jobs || values.switch(&KEEP_JOBS).unwrap_or(default.keep),
+            take_late_commands: default.take_late_commands,
         }
     }
 

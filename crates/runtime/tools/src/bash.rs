@@ -248,8 +248,11 @@ impl BuiltIn for Bash {
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
         };
         let mut command = self.command(&input, &commands);
+        let moves_after = self.moves_after(&input);
         if let Some(place) = &place {
             command.time_limit = Some(job_limit(&input, place));
+        } else if moves_after.is_some() {
+            command.time_limit = None;
         }
         self.confinement.confine(&mut command, &held);
         let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
@@ -262,11 +265,9 @@ impl BuiltIn for Bash {
             Ok(execution) => execution,
             Err(error) => return self.ended(begun, Err(error), cx).await,
         };
-        match self.follow(&mut execution, place, wish, &cx).await {
+        match self.follow(&mut execution, place, (wish, moves_after), &cx).await {
             Followed::Ended(finished) => self.ended(begun, finished, cx).await,
-            Followed::Moved { place, by_person } => {
-                self.detach(begun, execution, place, by_person, &cx).await
-            }
+            Followed::Moved { place, why } => self.detach(begun, execution, place, why, &cx).await,
         }
     }
 }

@@ -36,10 +36,19 @@ pub struct JobOptions {
     pub start_turns: bool,
     /// Commands that are started in the background outlive the process, under a supervisor of their own each.
     pub keep: bool,
+    /// A command that does not end within the time limit of its call becomes a job, as long as there is room for one.
+    /// Otherwise it is ended.
+    pub take_late_commands: bool,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        JobOptions { limit: Duration::from_secs(300), most: 16, start_turns: false, keep: false }
+        JobOptions {
+            limit: Duration::from_secs(300),
+            most: 16,
+            start_turns: false,
+            keep: false,
+            take_late_commands: false,
+        }
     }
 }

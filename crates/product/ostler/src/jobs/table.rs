@@ -346,6 +346,10 @@ impl Jobs for JobTable {
         Box::pin(self.start_keeper(record, order))
     }
 
+    fn take_late_commands(&self) -> bool {
+        self.options.take_late_commands && self.options.most > 0
+    }
+
     fn finish_inspections(&self) -> Result<Vec<String>, String> {
         self.look_at_the_rest()
     }

@@ -177,6 +177,55 @@ pub async fn a_running_command_moves_to_the_background() {
     assert_eq!(job.end.unwrap().status, JobStatus::Completed);
 }
 
+pub async fn a_command_over_its_limit_becomes_a_job_where_that_is_wanted() {
+    let script = Script::new()
+        .answer(calls([("Bash", json!({ "command": WAITS, "timeout": 300 }))]))
+        .answer(text("gone on"))
+        .answer(text("noted"));
+    let world = World::new(script);
+    let options = with(reporting(&world), |options| {
+        options.session.jobs.take_late_commands = true;
+        options.session.jobs.limit = Duration::from_secs(200);
+    });
+    let session = open(options);
+    assert_eq!(finished(session.ask("go").unwrap()).await.text, "gone on");
+    let told = results(&world.server.requests()[1]);
+    assert!(told.contains("did not end within its time limit"), "{told}");
+    assert!(told.contains("It will be stopped 200 s after it started"), "{told}");
+    let [job] = session.jobs().try_into().unwrap();
+    assert_eq!((job_name(&told), job.end), (job.record.id.to_string(), None));
+    assert_eq!(job.record.limit_ms, Some(200_300), "as long as any job, from then on");
+    release(&world);
+    assert_eq!(reported(&session).await.text, "noted");
+    let job = ended(&session).await;
+    assert_eq!(std::fs::read_to_string(job.record.output.unwrap()).unwrap(), "begun\nover\n");
+    assert_eq!(job.end.unwrap().status, JobStatus::Completed);
+    assert_eq!(notices(&world), 1);
+}
+
+/// Nobody wants it, there are no jobs, or there is no room for one more.
+pub async fn a_command_over_its_limit_ends_elsewhere() {
+    for (take, most, running) in [(false, 16, 0), (true, 0, 0), (true, 1, 1)] {
+        let mut script = Script::new();
+        if running > 0 {
+            script = script.answer(calls([background(WAITS)]));
+        }
+        let late =
+            json!({ "command": format!("echo said; sleep {}", unique_sleep()), "timeout": 300 });
+        let script = script.answer(calls([("Bash", late)])).answer(text("done"));
+        let world = World::new(script);
+        let session = open(with(world.on_disk(), |options| {
+            options.session.jobs.take_late_commands = take;
+            options.session.jobs.most = most;
+        }));
+        assert_eq!(finished(session.ask("go").unwrap()).await.text, "done");
+        let told = results(&world.server.requests().pop().unwrap());
+        assert!(told.contains("Timed out after 300 ms and was stopped"), "{take} {most}: {told}");
+        assert_eq!(session.jobs().len(), running);
+        session.close("other").await;
+    }
+}
+
 /// It ignores what asks it to end, and has started others.
 pub async fn tools_read_and_stop_a_stubborn_job() {
     let mark = unique_sleep();

@@ -80,6 +80,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_job_is_reported_once_with_its_exit_code
             neither_waits_for_the_other
             a_running_command_moves_to_the_background
+            a_command_over_its_limit_becomes_a_job_where_that_is_wanted
+            a_command_over_its_limit_ends_elsewhere
             tools_read_and_stop_a_stubborn_job
             a_job_that_outlives_its_limit_is_ended
             there_are_no_more_jobs_than_allowed

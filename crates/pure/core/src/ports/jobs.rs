@@ -32,6 +32,11 @@ pub trait Jobs: Send + Sync {
     /// It has ended. Its owner gets one report, of whichever end comes first.
     fn end(&self, id: &JobId, end: JobEnd);
 
+    /// A command that its call waits for becomes a job at its time limit, instead of being ended.
+    fn take_late_commands(&self) -> bool {
+        false
+    }
+
     /// Comes back when a person wants this call to continue in the background. It counts from now on, not from when it is
     /// first polled.
     fn moved(&self, call: &CallId) -> BoxFuture<'static, ()>;

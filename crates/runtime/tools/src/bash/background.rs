@@ -1,4 +1,4 @@
-//! A command that leaves its call: it was asked to run in the background, or a person moved it there.
+//! A command that leaves its call: it was asked to run in the background, a person moved it there, or it took too long.
 //!
 //! From then on it is a job. The state of the directories is kept when it leaves, so that other commands need not wait
 //! for it; what is settled after a command is settled when the job has ended.
@@ -15,11 +15,13 @@ use ostler_core::job::{self, JobEnd, JobKind, JobRecord, JobStatus, JobView};
 use ostler_core::ports::{BoxFuture, JobPlace, JobWork, Jobs, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_exec::{CommandReport, ExecError, Stopper};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const STARTED: &str = include_str!("../../../../../prompts/results/background.md").trim_ascii();
 const MOVED: &str = include_str!("../../../../../prompts/results/moved.md").trim_ascii();
+const LATE: &str = include_str!("../../../../../prompts/results/moved-late.md").trim_ascii();
 
 /// The longest time limit of a job.
 const LONGEST: u64 = 24 * 60 * 60 * 1_000;
@@ -27,7 +29,17 @@ const LONGEST: u64 = 24 * 60 * 60 * 1_000;
 /// How waiting for a command ended.
 pub(super) enum Followed {
     Ended(Result<CommandReport, ExecError>),
-    Moved { place: JobPlace, by_person: bool },
+    Moved { place: JobPlace, why: MoveReason },
+}
+
+/// Why a command goes on in the background.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MoveReason {
+    /// Its call asked for it.
+    Asked,
+    Person,
+    /// It did not end within the time limit of its call.
+    Late,
 }
 
 pub(super) type Wish = BoxFuture<'static, Option<JobPlace>>;
@@ -57,23 +69,39 @@ impl Bash {
         &self,
         execution: &mut Execution,
         place: Option<JobPlace>,
-        mut wish: Wish,
+        (mut wish, moves_after): (Wish, Option<Duration>),
         cx: &ToolContext,
     ) -> Followed {
         if let Some(place) = place {
-            return Followed::Moved { place, by_person: false };
+            return Followed::Moved { place, why: MoveReason::Asked };
         }
+        let mut late = pin!(tokio::time::sleep(moves_after.unwrap_or(Duration::MAX)));
+        let mut may_move = true;
         loop {
             tokio::select! {
                 biased;
                 finished = execution.finished(cx) => return Followed::Ended(finished),
                 place = &mut wish => match place {
-                    Some(place) => return Followed::Moved { place, by_person: true },
+                    Some(place) => return Followed::Moved { place, why: MoveReason::Person },
                     // Without a place it stays where it is.
                     None => wish = self.wish(cx),
                 },
+                () = &mut late, if may_move => match self.jobs.as_ref().map(|jobs| jobs.reserve()) {
+                    Some(Ok(place)) => return Followed::Moved { place, why: MoveReason::Late },
+                    // There are too many jobs already: it ends as it would elsewhere.
+                    _ => {
+                        may_move = false;
+                        execution.end_by_time();
+                    }
+                },
             }
         }
+    }
+
+    /// When a command that its call waits for moves to the background. None: it ends at its time limit.
+    pub(super) fn moves_after(&self, input: &BashInput) -> Option<Duration> {
+        let moves = self.jobs.as_ref().is_some_and(|jobs| jobs.take_late_commands());
+        (moves && input.run_in_background != Some(true)).then(|| limit(input))
     }
 
     /// A job wrote at the same time as a command, and snapshots do not say which change is whose. Said once for each job.
@@ -112,7 +140,7 @@ impl Bash {
         begun: BegunCommand,
         execution: Execution,
         place: JobPlace,
-        by_person: bool,
+        why: MoveReason,
         cx: &ToolContext,
     ) -> ToolOutput {
         let Some(jobs) = self.jobs.clone() else { return ToolOutput::error("There are no jobs.") };
@@ -125,7 +153,7 @@ impl Bash {
             Err(error) => return failed(format!("{}: {error}", place.output.display())),
         };
         let late = match late {
-            None if by_person => {
+            None if why != MoveReason::Asked => {
                 let environment = self.environment();
                 let path = environment.programs(&commands);
                 let terms = Terms::of(&commands, &cx.judged, path, super::lifts(&input));
@@ -137,8 +165,12 @@ impl Bash {
             late => late,
         };
         let HandedOver { waiting, stopper, output, pid } = execution.hand_over(output);
-        let limit =
-            if by_person { place.limit.max(limit(&input)) } else { job_limit(&input, &place) };
+        let limit = match why {
+            MoveReason::Asked => job_limit(&input, &place),
+            MoveReason::Person => place.limit.max(limit(&input)),
+            // What it has run so far is not taken from the time that it has as a job.
+            MoveReason::Late => place.limit.saturating_add(limit(&input)),
+        };
         stopper.set_limit(limit);
         let record = record(&input, &place, limit, cx);
         let work = Arc::new(CommandJob { output: Arc::clone(&output), stopper, pid });
@@ -151,7 +183,7 @@ impl Bash {
         tokio::spawn(run_to_end(waiting, settling, around, jobs, place.id.clone()));
         let kept = kept.end().await;
         let notices = kept.notes.iter().cloned().map(about_command).collect();
-        let text = answer(&place, limit, by_person);
+        let text = answer(&place, limit, why);
         let output = ToolOutput { notices, ..ToolOutput::text(text) };
         let detail = serde_json::json!({ "job": place.id.as_str() });
         kept.told(ToolOutput { detail: Some(detail), ..output })
@@ -178,9 +210,13 @@ pub(super) fn record(
 }
 
 /// What the call is answered with.
-pub(super) fn answer(place: &JobPlace, limit: Duration, by_person: bool) -> String {
+pub(super) fn answer(place: &JobPlace, limit: Duration, why: MoveReason) -> String {
     fill(
-        if by_person { MOVED } else { STARTED },
+        match why {
+            MoveReason::Asked => STARTED,
+            MoveReason::Person => MOVED,
+            MoveReason::Late => LATE,
+        },
         &[
             ("id", place.id.as_str()),
             ("file", &place.output.display().to_string()),

@@ -71,6 +71,11 @@ impl Execution {
         Ok(report)
     }
 
+    /// Its time is over: it is ended as any command is at its limit.
+    pub(super) fn end_by_time(&self) {
+        self.stopper.set_limit(Duration::ZERO);
+    }
+
     /// What it wrote and will write goes to the file.
     pub(super) fn hand_over(self, output: JobOutput) -> HandedOver {
         let output = Arc::new(Mutex::new(output));

@@ -1,6 +1,6 @@
 //! A job that outlives Ostler: the command is handed to a keeper, which runs it and settles what is left to do.
 
-use super::background::{answer, job_limit, record};
+use super::background::{MoveReason, answer, job_limit, record};
 use super::execution::{Execution, HandedOver, LIMITS};
 use super::job_settling::{JobSettling, SettledJob};
 use super::{Bash, BegunCommand, about_command};
@@ -93,7 +93,7 @@ impl Bash {
         let output = match begun {
             Ok(()) => {
                 let detail = serde_json::json!({ "job": place.id.as_str() });
-                let text = answer(&place, limit, false);
+                let text = answer(&place, limit, MoveReason::Asked);
                 ToolOutput { detail: Some(detail), ..ToolOutput::text(text) }
             }
             Err(why) => ToolOutput::error(format!("The command was not run: {why}.")),

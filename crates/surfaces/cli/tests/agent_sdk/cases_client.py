@@ -559,3 +559,24 @@ async def a_running_command_can_go_on_in_the_background(world):
             pass
         messages = [m async for m in client.receive_response()]
         assert texts(messages) == ["moved"]
+
+
+@case
+async def a_command_over_its_timeout_goes_on_in_the_background(world):
+    waits = call("Bash", command="until [ -e go ]; do sleep 0.05; done", timeout=500)
+    world.model(waits, say("moved", expect={"tool_result": "moved to the background"}), say("over"))
+    async with ClaudeSDKClient(world.options(allowed_tools=["Bash"])) as client:
+        messages = await turn(client, "go")
+        [started] = [m for m in messages if type(m).__name__ == "TaskStartedMessage"]
+        assert texts(messages) == ["moved"]
+        (world.cwd / "go").touch()
+        more = await until(client, lambda m: type(m).__name__ == "TaskNotificationMessage")
+        assert more[-1].status == "completed" and more[-1].task_id == started.task_id
+
+
+@case
+async def a_command_over_its_timeout_ends_without_background_tasks(world):
+    late = call("Bash", command="sleep 100", timeout=500)
+    world.model(late, say("ended", expect={"tool_result": "Timed out after 500 ms"}))
+    env = {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+    assert texts(await ask(world, allowed_tools=["Bash"], env=env)) == ["ended"]

@@ -13,8 +13,10 @@ pub fn apply(environment: &Environment, session: &mut SessionOptions) -> Vec<Str
     let mut without_effect = Vec::new();
     add_given(environment, session);
     let value = |name: &str| environment.text(name).filter(|value| !value.is_empty());
-    if value(NO_JOBS).is_some_and(|value| is_on(&value)) {
-        session.jobs.most = 0;
+    match value(NO_JOBS).is_some_and(|value| is_on(&value)) {
+        true => session.jobs.most = 0,
+        // As in Claude Code.
+        false => session.jobs.take_late_commands = true,
     }
     if value(TASKS).is_some_and(|value| !is_on(&value)) {
         without_effect.push(TASKS.to_owned());
