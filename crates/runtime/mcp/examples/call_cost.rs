@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const SUPERVISOR: &str = "__supervisor";
 const SERVER: &str = "__server";
 const ROUNDS: usize = 2_000;
+/// What a call may cost over the server's own time.
+const LIMIT: Duration = Duration::from_millis(1);
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
@@ -93,6 +95,9 @@ async fn measure() {
         let over = call.saturating_sub(hand);
         println!("{name}: a call {call:?}, the server's own time {hand:?}, over it {over:?}");
     }
+    let over = calls.median.saturating_sub(by_hand.median);
+    let word = if over <= LIMIT { "kept" } else { "EXCEEDED" };
+    println!("MCP call overhead: {over:?} (median of {ROUNDS} calls; limit {LIMIT:?}: {word})");
 }
 
 /// The same without a client: a line out, a line back.
