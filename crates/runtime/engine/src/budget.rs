@@ -3,7 +3,7 @@
 
 use crate::agent::Agent;
 use ostler_core::event::Notice;
-use ostler_core::ledger::{Ask, Grant, Left, Purpose, PurseHold, Sum};
+use ostler_core::ledger::{Ask, Grant, Left, Purpose, Purse, PurseHold, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
 use std::sync::Arc;
@@ -99,11 +99,31 @@ pub(crate) async fn reserve(
     request: &Request,
     wanted: u32,
 ) -> Result<Reservation, Refused> {
+    reserve_from(agent, None, request, wanted).await
+}
+
+/// What some requests of an agent may cost together, within what the agent may spend.
+#[derive(Clone, Copy)]
+pub struct OwnBudget<'a> {
+    /// Draws on the agent's.
+    pub purse: &'a Purse,
+    /// Whose it is, in a word.
+    pub of: &'a str,
+}
+
+/// Like [`reserve`], within a budget of its own, if there is one.
+pub(crate) async fn reserve_from(
+    agent: &Agent,
+    within: Option<OwnBudget<'_>>,
+    request: &Request,
+    wanted: u32,
+) -> Result<Reservation, Refused> {
+    let own = within.map_or(&agent.budget, |own| own.purse);
     let info = agent.model.info(&request.model);
     let shared = agent.meter.ledger.is_limited();
     let id = agent.meter.ids.uuid();
-    if !shared && !agent.budget.is_limited() {
-        let hold = Some(agent.budget.unreserved());
+    if !shared && !own.is_limited() {
+        let hold = Some(own.unreserved());
         return Ok(Reservation { output: wanted, id, hold, shared: None });
     }
     // Without a price the budget cannot be enforced, so the request is not sent.
@@ -116,7 +136,7 @@ pub(crate) async fn reserve(
     let mut ask = Ask { price, prompt, wanted, thinking, patient: true };
     let (until, mut wait) = (Instant::now() + PATIENCE, FIRST_WAIT);
     loop {
-        match once(agent, &id, &ask, shared).await? {
+        match once(agent, within, (&id, &ask), shared).await? {
             Some(reservation) => return Ok(reservation),
             None if Instant::now() + wait < until => sleep(wait).await,
             None => ask.patient = false,
@@ -128,18 +148,21 @@ pub(crate) async fn reserve(
 /// None: others hold what it needs.
 async fn once(
     agent: &Agent,
-    id: &str,
-    ask: &Ask,
+    within: Option<OwnBudget<'_>>,
+    (id, ask): (&str, &Ask),
     shared: bool,
 ) -> Result<Option<Reservation>, Refused> {
-    let (grant, mut hold) = match agent.settings.budget_may_be_exceeded {
-        true => (until_spent(agent, ask), agent.budget.unreserved()),
-        false => agent.budget.reserve(ask),
+    let (grant, mut hold) = match within {
+        Some(own) => own.purse.reserve(ask),
+        None if agent.settings.budget_may_be_exceeded => {
+            (until_spent(agent, ask), agent.budget.unreserved())
+        }
+        None => agent.budget.reserve(ask),
     };
     let output = match grant {
         Grant::Yes { output, .. } => output,
         Grant::Wait => return Ok(None),
-        Grant::No { sum } => return Err(Refused::Short(short_of_own(agent, sum))),
+        Grant::No { sum } => return Err(Refused::Short(short_of_own(agent, within, sum))),
     };
     if !shared {
         let (hold, id) = (Some(hold), id.to_owned());
@@ -212,9 +235,12 @@ pub(crate) async fn remaining(agent: &Agent, requests: u32, cost: f64) -> Vec<Le
     sums.into_iter().map(|(what, sum)| Left::new(what, sum, cost, requests)).collect()
 }
 
-fn short_of_own(agent: &Agent, sum: usize) -> Notice {
-    let limit = agent.budget.sums().get(sum).map_or(0.0, |sum| sum.limit);
-    Notice::BudgetSpent { budget: "run".into(), limit_usd: Some(limit) }
+fn short_of_own(agent: &Agent, within: Option<OwnBudget<'_>>, sum: usize) -> Notice {
+    let sums = within.map_or(&agent.budget, |own| own.purse).sums();
+    let limit = sums.get(sum).map_or(0.0, |sum| sum.limit);
+    // The first is its own, the others are those above it.
+    let budget = within.filter(|_| sum == 0).map_or("run", |own| own.of);
+    Notice::BudgetSpent { budget: budget.into(), limit_usd: Some(limit) }
 }
 
 fn stopping() -> LedgerError {

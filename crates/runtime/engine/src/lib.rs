@@ -45,6 +45,7 @@ mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
+pub use budget::OwnBudget;
 pub use context::{Context, ContextSettings};
 pub use controls::Controls;
 pub use gate::{Gate, WorkCopy};
@@ -55,7 +56,7 @@ pub use meter::Meter;
 pub use own_call::own_call;
 pub use program_call::{CallEnd, CallNews, ProgramCall, program_call};
 pub use run::{compact, resume_turn, run, run_with};
-pub use side_request::{SideAnswer, SideRequestError, side_request};
+pub use side_request::{SideAnswer, SideRequestError, side_request, side_request_within};
 pub use sync_pool::SyncPool;
 pub use tool_desk::ToolDesk;
 pub use toolbox::Toolbox;

@@ -60,7 +60,11 @@ impl Payment {
         let longest = u64::from(reservation.output) + u64::from(thinking);
         let is_own = matches!(
             purpose,
-            Purpose::Compaction | Purpose::Title | Purpose::Memory | Purpose::Web
+            Purpose::Compaction
+                | Purpose::Title
+                | Purpose::Memory
+                | Purpose::Web
+                | Purpose::Sampling
         );
         Payment {
             model: request.model.clone(),

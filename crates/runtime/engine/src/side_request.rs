@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::answer_stream::{AnswerPart, AnswerStream};
-use crate::budget;
+use crate::budget::{self, OwnBudget};
 use crate::payment::Payment;
 use ostler_core::event::words;
 use ostler_core::ledger::Usage;
@@ -37,11 +37,32 @@ pub enum SideRequestError {
 /// If the budget does not allow it, the model fails, or the log refuses the record.
 pub async fn side_request(
     agent: &Arc<Agent>,
+    request: Request,
+    task: Option<String>,
+) -> Result<SideAnswer, SideRequestError> {
+    asked(agent, None, request, task).await
+}
+
+/// The same within a budget of its own, which is never exceeded.
+///
+/// # Errors
+/// As [`side_request`].
+pub async fn side_request_within(
+    agent: &Arc<Agent>,
+    budget: OwnBudget<'_>,
+    request: Request,
+) -> Result<SideAnswer, SideRequestError> {
+    asked(agent, Some(budget), request, None).await
+}
+
+async fn asked(
+    agent: &Arc<Agent>,
+    within: Option<OwnBudget<'_>>,
     mut request: Request,
     task: Option<String>,
 ) -> Result<SideAnswer, SideRequestError> {
     let wanted = request.max_output;
-    let reservation = budget::reserve(agent, &request, wanted).await;
+    let reservation = budget::reserve_from(agent, within, &request, wanted).await;
     let reservation = reservation
         .map_err(|refused| SideRequestError::Budget(words::notice(&refused.notice())))?;
     request.max_output = reservation.output;

@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, protocol_fault};
 use crate::error::ServerError;
-use crate::handler::{Counterpart, Followed, no_sampling};
+use crate::handler::{Counterpart, Followed};
 use crate::server::Server;
 use crate::status::ServerState;
 use ostler_core::ports::Progress;
@@ -146,8 +146,11 @@ async fn responses(
                 serde_json::to_value(connection.handler.elicit(request.params).await)
             }
             InputRequest::ListRoots(_) => serde_json::to_value(connection.handler.roots()),
-            InputRequest::CreateMessage(_) => {
-                return Err(ServerError::Refused(no_sampling().message.into_owned()));
+            InputRequest::CreateMessage(request) => {
+                let answer = connection.handler.sample(request.params).await;
+                serde_json::to_value(
+                    answer.map_err(|error| ServerError::Refused(error.message.into_owned()))?,
+                )
             }
             _ => return Err(ServerError::Protocol("it asks for something unknown".into())),
         };

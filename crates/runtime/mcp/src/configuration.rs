@@ -1,5 +1,6 @@
 //! What is known about a server before it runs.
 
+use crate::sampling::SamplingTerms;
 use crate::tunnel::Tunnel;
 use ostler_core::ports::{HttpServer, LoginSettings};
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ pub struct ServerConfig {
     pub reach: ServerReach,
     /// How a person logs in to it, if it is on the network.
     pub login: LoginSettings,
+    /// It may ask for texts of the model.
+    pub sampling: Option<SamplingTerms>,
 }
 
 /// What the program of a server may reach. By default it reads the project, writes only to a private temporary directory,
@@ -115,6 +118,7 @@ impl ServerConfig {
             call_limit: ServerConfig::CALL_LIMIT,
             reach: ServerReach::default(),
             login: LoginSettings::default(),
+            sampling: None,
         }
     }
 
@@ -129,7 +133,12 @@ impl ServerConfig {
             }
         };
         let reach = format!("{:?}", self.reach);
-        let text = json!([2, own, reach, self.login.client_id]).to_string();
+        let mut parts = json!([2, own, reach, self.login.client_id]);
+        if let (Some(sampling), Some(parts)) = (self.sampling, parts.as_array_mut()) {
+            // Whoever shares a connection allows the same: which call a request belongs to is for the server to say.
+            parts.push(format!("{sampling:?}").into());
+        }
+        let text = parts.to_string();
         hex(&Sha256::digest(text.as_bytes()))
     }
 

@@ -2,6 +2,7 @@
 
 use crate::configuration::{ServerConfig, ServerReach, ServerScope, ServerTransport};
 use crate::metadata::server_name;
+use crate::sampling::WrittenSampling;
 use crate::variables::{VariableUse, expand, uses};
 use ostler_core::ports::LoginSettings;
 use serde::Deserialize;
@@ -19,6 +20,9 @@ pub enum ConfigFault {
     File(String),
     #[error("the MCP server \"{server}\" cannot be used: {why}")]
     Server { server: String, why: String },
+    /// The server can be used, without this.
+    #[error("the MCP server \"{server}\": {why}")]
+    Ignored { server: String, why: String },
 }
 
 /// What a text configures: the servers that can be used, and why others cannot.
@@ -96,7 +100,10 @@ impl Configured {
                 None => server_of(&name, server, scope, value),
             };
             match read {
-                Ok(config) => all.servers.push(config),
+                Ok(mut config) => {
+                    all.faults.extend(without_sampling(&mut config));
+                    all.servers.push(config);
+                }
                 Err(why) => {
                     let server: String = name.escape_debug().take(80).collect();
                     all.faults.push(ConfigFault::Server { server, why });
@@ -107,6 +114,16 @@ impl Configured {
         all.variables.dedup();
         all
     }
+}
+
+/// Who is paid for by the person is for the person to say, in files that are nobody else's.
+fn without_sampling(config: &mut ServerConfig) -> Option<ConfigFault> {
+    if matches!(config.scope, ServerScope::User | ServerScope::Session) {
+        return None;
+    }
+    config.sampling.take()?;
+    let why = "sampling is ignored: allow it in ~/.ostler/settings.json, with `ostler mcp add --scope user`, or with --mcp-config";
+    Some(ConfigFault::Ignored { server: config.name.clone(), why: why.to_owned() })
 }
 
 fn same_name(one: &str, other: &str) -> bool {
@@ -138,6 +155,7 @@ struct Written {
     start_timeout: Option<u64>,
     sandbox: Option<WrittenReach>,
     oauth: Option<WrittenLogin>,
+    sampling: Option<WrittenSampling>,
 }
 
 /// How a person logs in to a server on the network. Keys of Claude Code that are not needed here are ignored.
@@ -215,6 +233,7 @@ fn server_of(
     if let Some(login) = written.oauth {
         config.login = login.settings(value)?;
     }
+    config.sampling = written.sampling.map(WrittenSampling::terms).transpose()?;
     if let Some(written) = written.sandbox {
         let usual = ServerReach::default();
         config.reach = ServerReach {
@@ -325,6 +344,29 @@ mod tests {
     fn read(text: &str) -> Configured {
         let value = |name: &str| (name == "SET").then(|| "v".to_owned());
         from_json(text, ServerScope::User, &value)
+    }
+
+    #[test]
+    fn only_a_person_lets_a_server_use_the_model() {
+        let text = r#"{"a": {"command": "x", "sampling": {"maxUsd": 0.5}}}"#;
+        for (scope, is_allowed) in [
+            (ServerScope::User, true),
+            (ServerScope::Session, true),
+            (ServerScope::Local, false),
+            (ServerScope::Project, false),
+            (ServerScope::Plugin, false),
+        ] {
+            let found = from_json(text, scope, &|_| None);
+            assert_eq!(found.servers[0].sampling.is_some(), is_allowed, "{scope:?}");
+            let said = faults(&found).contains("sampling is ignored");
+            assert_eq!(said, !is_allowed, "{scope:?}: {}", faults(&found));
+        }
+        for wrong in
+            ["{}", r#"{"maxUsd": 0}"#, r#"{"maxUsd": -1}"#, r#"{"maxUsd": 1, "more": 2}"#, "true"]
+        {
+            let found = read(&format!(r#"{{"a": {{"command": "x", "sampling": {wrong}}}}}"#));
+            assert!(found.servers.is_empty() && !found.faults.is_empty(), "{wrong}");
+        }
     }
 
     fn faults(configured: &Configured) -> String {

@@ -52,7 +52,7 @@ impl Connection {
         greeting: &Greeting,
     ) -> Result<Connection, ServerError> {
         let (transport, carrier) = channels(greeting.probe());
-        let handler = Handler::new(&config.name);
+        let handler = Handler::new(&config.name, config.sampling.is_some());
         let (mut program, mut scope, mut carrying, mut http) = (None, None, None, None);
         let mut way = Way::Channel(transport);
         match &config.transport {

@@ -2,14 +2,15 @@
 #![expect(deprecated, reason = "roots and sampling are part of the 2025 revisions")]
 
 use crate::error::ServerError;
+use crate::sampling::{NO_SAMPLING, SamplingAnswer, SamplingRequest, no_sampling, refused, result};
 use ostler_core::ids::CallId;
 use ostler_core::ports::{BoxFuture, Progress};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, NumberOrString,
-    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData,
+    FormElicitationCapability, Implementation, ListRootsResult, NumberOrString,
+    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities, SamplingCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Forms that a person is shown at the same time; further ones are cancelled.
 const MOST_FORMS: usize = 4;
@@ -30,6 +32,14 @@ pub trait Counterpart: Send + Sync {
 
     /// A form for a person.
     fn elicit(&self, form: Elicitation) -> BoxFuture<'static, ElicitationAnswer>;
+
+    /// A text of the model, for a server that was allowed to ask for it. In words, why there is none.
+    fn sample(
+        &self,
+        _request: SamplingRequest,
+    ) -> BoxFuture<'static, Result<SamplingAnswer, String>> {
+        Box::pin(std::future::ready(Err(NO_SAMPLING.to_owned())))
+    }
 
     /// The directories that the session works in.
     fn roots(&self) -> Vec<PathBuf>;
@@ -62,6 +72,8 @@ struct HandlerShared {
     pub(crate) changed: Notify,
     calls: Mutex<Calls>,
     forms: Semaphore,
+    /// The server may ask for texts of the model, one at a time.
+    samples: Option<Semaphore>,
 }
 
 #[derive(Default)]
@@ -69,13 +81,24 @@ struct Calls {
     next: u64,
     followed: HashMap<String, (Arc<dyn Progress>, Arc<Notify>)>,
     /// The newest last.
-    counterparts: Vec<(u64, Arc<dyn Counterpart>)>,
+    counterparts: Vec<OpenCall>,
+}
+
+/// A call that goes on.
+#[derive(Clone)]
+struct OpenCall {
+    number: u64,
+    counterpart: Arc<dyn Counterpart>,
+    /// Nobody waits any more for what the server asks for in its name.
+    ended: CancellationToken,
 }
 
 impl Handler {
-    pub(crate) fn new(server: &str) -> Self {
+    pub(crate) fn new(server: &str, may_sample: bool) -> Self {
         let (changed, calls, forms) = (Notify::new(), Mutex::default(), Semaphore::new(MOST_FORMS));
-        Handler(Arc::new(HandlerShared { server: server.to_owned(), changed, calls, forms }))
+        let samples = may_sample.then(|| Semaphore::new(1));
+        let server = server.to_owned();
+        Handler(Arc::new(HandlerShared { server, changed, calls, forms, samples }))
     }
 
     pub(crate) async fn tools_changed(&self) {
@@ -116,14 +139,15 @@ impl Handler {
         let mut calls = self.calls();
         calls.next += 1;
         let number = calls.next;
-        calls.counterparts.push((number, counterpart));
+        let ended = CancellationToken::new();
+        calls.counterparts.push(OpenCall { number, counterpart, ended: ended.clone() });
         drop(calls);
-        Accompanied { handler: self.clone(), number }
+        Accompanied { handler: self.clone(), number, _ended: ended.drop_guard() }
     }
 
     /// The one whose call is the newest.
-    fn counterpart(&self) -> Option<Arc<dyn Counterpart>> {
-        self.calls().counterparts.last().map(|(_, counterpart)| counterpart.clone())
+    fn open_call(&self) -> Option<OpenCall> {
+        self.calls().counterparts.last().cloned()
     }
 
     pub(crate) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
@@ -134,8 +158,7 @@ impl Handler {
             // A page in a browser is not something to open because a server says so.
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
-        let (Some(counterpart), Ok(_shown)) = (self.counterpart(), self.0.forms.try_acquire())
-        else {
+        let (Some(call), Ok(_shown)) = (self.open_call(), self.0.forms.try_acquire()) else {
             return ElicitResult::new(ElicitationAction::Cancel);
         };
         let form = Elicitation {
@@ -143,7 +166,12 @@ impl Handler {
             message: crate::metadata::text(&message, 2_000),
             schema,
         };
-        match counterpart.elicit(form).await {
+        let answer = tokio::select! {
+            biased;
+            () = call.ended.cancelled() => ElicitationAnswer::Cancelled,
+            answer = call.counterpart.elicit(form) => answer,
+        };
+        match answer {
             ElicitationAnswer::Accepted(content) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
@@ -152,8 +180,27 @@ impl Handler {
         }
     }
 
+    pub(crate) async fn sample(
+        &self,
+        params: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let samples = self.0.samples.as_ref().ok_or_else(no_sampling)?;
+        let request = SamplingRequest::of(params).map_err(refused)?;
+        let call = self.open_call();
+        let call = call.ok_or_else(|| refused("none of your calls is running".into()))?;
+        let Ok(_only) = samples.try_acquire() else {
+            return Err(refused("another request of yours is not answered yet".into()));
+        };
+        let answer = tokio::select! {
+            biased;
+            () = call.ended.cancelled() => Err("the call has ended".to_owned()),
+            answer = call.counterpart.sample(request) => answer,
+        };
+        answer.map(result).map_err(refused)
+    }
+
     pub(crate) fn roots(&self) -> ListRootsResult {
-        let roots = self.counterpart().map(|one| one.roots()).unwrap_or_default();
+        let roots = self.open_call().map(|call| call.counterpart.roots()).unwrap_or_default();
         let root = |path: PathBuf| Root::new(format!("file://{}", path.display()));
         ListRootsResult::new(roots.into_iter().map(root).collect())
     }
@@ -161,11 +208,6 @@ impl Handler {
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-pub(crate) fn no_sampling() -> ErrorData {
-    let why = "this client does not let servers use its model".to_owned();
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
 }
 
 fn key_of(token: &ProgressToken) -> String {
@@ -197,11 +239,12 @@ impl Drop for Followed {
 pub(crate) struct Accompanied {
     handler: Handler,
     number: u64,
+    _ended: DropGuard,
 }
 
 impl Drop for Accompanied {
     fn drop(&mut self) {
-        self.handler.calls().counterparts.retain(|(number, _)| *number != self.number);
+        self.handler.calls().counterparts.retain(|call| call.number != self.number);
     }
 }
 
@@ -212,6 +255,7 @@ impl ClientHandler for Handler {
         let mut forms = ElicitationCapability::default();
         forms.form = Some(FormElicitationCapability::default());
         capabilities.elicitation = Some(forms);
+        capabilities.sampling = self.0.samples.as_ref().map(|_| SamplingCapability::default());
         let mut info = ClientConfig::new(
             capabilities,
             Implementation::new("ostler", env!("CARGO_PKG_VERSION")),
@@ -222,10 +266,14 @@ impl ClientHandler for Handler {
 
     async fn create_message(
         &self,
-        _params: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        Err(no_sampling())
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Err(refused("you took the request back".into())),
+            answer = self.sample(params) => answer,
+        }
     }
 
     async fn list_roots(

@@ -1,15 +1,16 @@
 //! Whom a server can turn to while a call of this session runs.
 
 use super::form::Form;
+use super::sampling::{CallSamples, SamplingAllowance};
 use crate::session::{Session, SessionShared};
 use crate::system::{SystemIds, now_ms};
 use ostler_core::event::Event;
 use ostler_core::ids::{CallId, IdSource, QuestionId};
-use ostler_core::permission::{By, Decision, PersonRequest, Verdict};
+use ostler_core::permission::{By, ChoiceQuestion, Decision, PersonRequest, Verdict};
 use ostler_core::ports::{Approver, BoxFuture, Reply};
 use ostler_core::question::{Question, Touches};
 use ostler_core::time::Timestamp;
-use ostler_mcp::{Counterpart, Elicitation, ElicitationAnswer};
+use ostler_mcp::{Counterpart, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -21,19 +22,26 @@ const MOST_ATTEMPTS: usize = 3;
 pub(super) struct SessionCounterpart {
     session: Weak<SessionShared>,
     call: Option<RunningCall>,
+    /// The server may use the model.
+    sampling: Option<Arc<SamplingAllowance>>,
 }
 
 /// The call in whose name a server asks.
 #[derive(Clone)]
-struct RunningCall {
+pub(super) struct RunningCall {
     id: CallId,
     tool: String,
     input: Value,
+    pub(super) samples: Arc<CallSamples>,
 }
 
 impl SessionCounterpart {
-    pub(super) fn of(session: &Session) -> Arc<dyn Counterpart> {
-        Arc::new(SessionCounterpart { session: Arc::downgrade(&session.shared), call: None })
+    pub(super) fn of(
+        session: &Session,
+        sampling: Option<Arc<SamplingAllowance>>,
+    ) -> Arc<dyn Counterpart> {
+        let session = Arc::downgrade(&session.shared);
+        Arc::new(SessionCounterpart { session, call: None, sampling })
     }
 
     async fn ask(self, asked: Elicitation) -> ElicitationAnswer {
@@ -45,7 +53,7 @@ impl SessionCounterpart {
             let Some(shared) = self.session.upgrade() else { break };
             let (reply, session) = (shared.desk.clone(), Session { shared });
             let reply = match reply.is_attended() {
-                true => answer(&session, reply.as_ref(), &call, &form).await,
+                true => ask_person(&session, reply.as_ref(), &call, form.questions()).await,
                 false => break,
             };
             let input = match reply {
@@ -70,9 +78,14 @@ impl SessionCounterpart {
     }
 }
 
-/// Asks the people who attend the session to fill in the form.
-async fn answer(session: &Session, desk: &dyn Approver, call: &RunningCall, form: &Form) -> Reply {
-    let request = PersonRequest::Choices { questions: form.questions() };
+/// Asks the people who attend the session, in the name of the call.
+pub(super) async fn ask_person(
+    session: &Session,
+    desk: &dyn Approver,
+    call: &RunningCall,
+    questions: Vec<ChoiceQuestion>,
+) -> Reply {
+    let request = PersonRequest::Choices { questions };
     let decision = Decision::of(Verdict::Ask, By::BuiltIn, "the MCP server asks you");
     let patience = desk.patience().and_then(|patience| u64::try_from(patience.as_millis()).ok());
     let mut input = call.input.clone();
@@ -104,12 +117,27 @@ async fn answer(session: &Session, desk: &dyn Approver, call: &RunningCall, form
 
 impl Counterpart for SessionCounterpart {
     fn of_call(&self, id: &CallId, tool: &str, input: &Value) -> Option<Arc<dyn Counterpart>> {
-        let call = RunningCall { id: id.clone(), tool: tool.to_owned(), input: input.clone() };
-        Some(Arc::new(SessionCounterpart { session: self.session.clone(), call: Some(call) }))
+        let (id, tool, input) = (id.clone(), tool.to_owned(), input.clone());
+        let call = Some(RunningCall { id, tool, input, samples: Arc::default() });
+        let (session, sampling) = (self.session.clone(), self.sampling.clone());
+        Some(Arc::new(SessionCounterpart { session, call, sampling }))
     }
 
     fn elicit(&self, form: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
         Box::pin(self.clone().ask(form))
+    }
+
+    fn sample(
+        &self,
+        request: SamplingRequest,
+    ) -> BoxFuture<'static, Result<SamplingAnswer, String>> {
+        let SessionCounterpart { session, call, sampling } = self.clone();
+        Box::pin(async move {
+            let allowance = sampling.ok_or("this session does not let you use its model")?;
+            let call = call.ok_or("none of your calls is running")?;
+            let shared = session.upgrade().ok_or("the session is closed")?;
+            allowance.sample(&Session { shared }, &call, request).await
+        })
     }
 
     fn roots(&self) -> Vec<PathBuf> {

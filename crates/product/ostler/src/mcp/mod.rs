@@ -8,6 +8,7 @@ mod launch;
 mod logins;
 mod prompt_offers;
 mod resource_tools;
+mod sampling;
 mod schema_room;
 mod server_changes;
 mod server_permission;

@@ -7,6 +7,7 @@ use super::counterpart::SessionCounterpart;
 use super::launch::launch;
 use super::logins::SessionLogins;
 use super::resource_tools::ResourceTool;
+use super::sampling::SamplingAllowance;
 use super::schema_room::SchemaRoom;
 use super::server_permission::permitted_servers;
 use super::tool_search::ToolSearch;
@@ -65,6 +66,7 @@ pub(super) struct Entry {
     pub(super) is_set: bool,
     /// Whether it is being asked what it offers.
     pub(super) asked: watch::Sender<usize>,
+    sampling: Option<Arc<SamplingAllowance>>,
     /// Its tools in the session, with what was said about them.
     tools: BTreeMap<String, ToolWords>,
     /// What was last reported to the person.
@@ -112,6 +114,7 @@ impl SessionServers {
             enabled: true,
             is_set,
             asked: watch::Sender::new(0),
+            sampling: SamplingAllowance::of(config),
             tools: BTreeMap::new(),
             told: None,
             watching: None,
@@ -270,7 +273,7 @@ impl SessionServers {
             if offered.as_ref().is_some_and(|it| it.resources) {
                 ResourceTool::add_to(&session);
             }
-            let asked = SessionCounterpart::of(&session);
+            let asked = SessionCounterpart::of(&session, entry.sampling.clone());
             let tools =
                 offered.map(|it| McpTool::all(&entry.server, &entry.config, &it, Some(&asked)));
             let tools = tools.unwrap_or_default();

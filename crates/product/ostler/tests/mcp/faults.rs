@@ -319,7 +319,7 @@ pub async fn what_a_server_asks_for_is_refused_or_bounded() {
     let session = open(with_servers(world.on_disk(), vec![config]));
     turn(&session, "call it").await;
     let told = world.told(3);
-    assert!(told.contains("does not let servers use its model"), "{told}");
+    assert!(told.contains("does not let this server use its model"), "{told}");
     let project = world.project().canonicalize().unwrap();
     assert!(told.contains(&format!("file://{}", project.display())), "{told}");
     assert_eq!(told.matches("file://").count(), 1, "nothing but the project: {told}");

@@ -20,6 +20,7 @@ mod lost_calls;
 mod many_tools;
 mod offers;
 mod real_servers;
+mod sampling;
 mod scripted_http;
 mod scripted_server;
 mod tools;
@@ -97,6 +98,16 @@ fn all() -> impl IntoIterator<Item = Named> {
         forms:
             a_form_is_a_question_and_the_answer_has_its_types
             a_form_can_be_declined;
+        sampling:
+            a_server_uses_the_model_if_a_person_allows_it
+            a_person_refuses_once
+            without_a_person_only_what_was_allowed_before_is_answered
+            the_budget_of_a_server_is_its_own
+            nothing_is_announced_to_servers_that_may_not_use_the_model
+            a_person_is_not_flooded_with_requests
+            questions_end_with_their_request_and_their_call
+            a_server_gets_nothing_after_its_call
+            agents_do_not_sample;
         greetings:
             a_server_that_ignores_the_probe_is_probed_once
             a_server_that_ends_on_the_probe_is_greeted_as_an_older_one

@@ -162,6 +162,9 @@ impl ScriptedServer<'_> {
     }
 
     fn greeting(&self, message: &Value) -> Value {
+        if !message["params"]["capabilities"]["sampling"].is_null() {
+            self.log("it may sample");
+        }
         let version = match self.says("old-protocol") {
             true => json!("1999-01-01"),
             false => message["params"]["protocolVersion"].clone(),
@@ -276,7 +279,7 @@ impl ScriptedServer<'_> {
                 );
                 Some(text("changed"))
             }
-            "asks" => Some(text(self.asks(given))),
+            "asks" => self.asks_somehow(&message["id"], given),
             "forms" => Some(text(forms())),
             "deaf" => deaf(),
             other => Some(
@@ -309,6 +312,35 @@ impl ScriptedServer<'_> {
         None
     }
 
+    fn asks_somehow(&mut self, call: &Value, how: &str) -> Option<Value> {
+        let said = match how {
+            "for fifty samples" => fifty_samples(),
+            "one by one" => {
+                let said = (0..25).map(|_| self.asks(SAMPLE));
+                said.collect::<Vec<_>>().join("\n")
+            }
+            "and takes it back" => {
+                send_sample("q");
+                let params = json!({"requestId": "q"});
+                let method = "notifications/cancelled";
+                send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                "taken back".into()
+            }
+            "without waiting" => {
+                send_sample("q");
+                "not waited".into()
+            }
+            "afterwards" => {
+                send(&json!({"jsonrpc": "2.0", "id": call, "result": text("answered")}));
+                let said = self.asks(SAMPLE);
+                self.log(&said);
+                return None;
+            }
+            method => self.asks(method),
+        };
+        Some(text(said))
+    }
+
     /// Asks the client and repeats what it says.
     fn asks(&mut self, method: &str) -> String {
         let params = match method {
@@ -319,9 +351,7 @@ impl ScriptedServer<'_> {
                     "depth": {"type": "integer"},
                 }},
             }),
-            "sampling/createMessage" => json!({
-                "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10,
-            }),
+            SAMPLE => sample(),
             _ => json!({}),
         };
         send(&json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": params}));
@@ -333,6 +363,31 @@ impl ScriptedServer<'_> {
         }
         "nobody answered".into()
     }
+}
+
+pub const SAMPLE: &str = "sampling/createMessage";
+
+fn sample() -> Value {
+    let content = json!({"type": "text", "text": "Say hi\u{1b}[2J."});
+    json!({"messages": [{"role": "user", "content": content}], "maxTokens": 10})
+}
+
+fn send_sample(id: &str) {
+    send(&json!({"jsonrpc": "2.0", "id": id, "method": SAMPLE, "params": sample()}));
+}
+
+/// How many of fifty requests to the model were refused while a person looks at the first one.
+fn fifty_samples() -> String {
+    (0..50).for_each(|n| send_sample(&format!("s{n}")));
+    let mut refused = 0;
+    while let Some(line) = line() {
+        let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
+        refused += usize::from(!answer["error"].is_null());
+        if refused == 49 {
+            break;
+        }
+    }
+    format!("{refused} were refused")
 }
 
 /// How many of fifty forms were cancelled while a person looks at the first ones.

@@ -70,13 +70,15 @@ pub enum Purpose {
     Subagent,
     /// What a web page says, or a search.
     Web,
+    /// What an MCP server asked the model for.
+    Sampling,
     /// A reason of a newer version.
     #[serde(other)]
     Other,
 }
 
 impl Purpose {
-    pub const ALL: [Purpose; 9] = [
+    pub const ALL: [Purpose; 10] = [
         Purpose::Answer,
         Purpose::Retry,
         Purpose::Fallback,
@@ -85,6 +87,7 @@ impl Purpose {
         Purpose::Memory,
         Purpose::Subagent,
         Purpose::Web,
+        Purpose::Sampling,
         Purpose::Other,
     ];
 
@@ -108,6 +111,7 @@ impl Purpose {
             Purpose::Memory => "memory",
             Purpose::Subagent => "subagent",
             Purpose::Web => "web",
+            Purpose::Sampling => "sampling",
             Purpose::Other => "other",
         }
     }

@@ -51,7 +51,9 @@ impl Conversation<'_> {
             let configured = from_json(&rest.to_string(), ServerScope::Session, &variable);
             for fault in &configured.faults {
                 let name = match fault {
-                    ConfigFault::Server { server, .. } => server.clone(),
+                    ConfigFault::Server { server, .. } | ConfigFault::Ignored { server, .. } => {
+                        server.clone()
+                    }
                     ConfigFault::File(_) => "servers".to_owned(),
                 };
                 errors.insert(name, fault.to_string().into());
