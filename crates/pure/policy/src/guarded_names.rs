@@ -11,7 +11,7 @@ use super::access::Workspace;
 use std::path::{Component, Path};
 
 const OURS: &str = "it contains Ostler's own settings and records";
-const OF_GIT: (&str, &str) = (".git", "git runs programs that its files name");
+const OF_GIT: (&str, &str) = (".git", "git runs programs named in these files");
 
 /// Directories that are guarded at every depth, with all that is below.
 const FOLDERS: &[(&str, &str)] = &[
@@ -54,10 +54,10 @@ const FOLDERS: &[(&str, &str)] = &[
     (".emacs.d", "editors run what its settings name"),
     (".vs", "editors run what its settings name"),
     (".mvn", "maven runs what its settings name"),
-    (".hg", "mercurial runs programs that its files name"),
+    (".hg", "mercurial runs programs named in these files"),
     (".kilocode", "another agent starts programs that its settings name"),
-    (".jj", "jujutsu runs programs that its files name"),
-    (".svn", "subversion runs programs that its files name"),
+    (".jj", "jujutsu runs programs named in these files"),
+    (".svn", "subversion runs programs named in these files"),
     (".lefthook", "git hooks in this directory run later"),
     (".gitea", "it decides what the build servers run"),
     (".forgejo", "it decides what the build servers run"),
@@ -189,7 +189,7 @@ const AT_HOME: [(&str, &str); 14] = [
     (".ssh", "it decides who may log in and what runs then"),
     (".gnupg", "it contains keys"),
     (".config/fish", "shells run its content"),
-    (".config/git", "git runs programs that its files name"),
+    (".config/git", "git runs programs named in these files"),
     (".config/autostart", "it runs at the next login"),
     (".config/systemd", "it runs at the next login"),
     (".config/environment.d", "it changes what programs run"),

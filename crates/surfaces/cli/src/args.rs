@@ -45,9 +45,9 @@ pub struct Args {
 
 impl Args {
     /// # Errors
-    /// What is wrong with the words, or a text that they ask for, such as help.
+    /// If the arguments are invalid, or if they ask for a text such as the help.
     pub fn of(words: &[OsString]) -> Result<Args, clap::Error> {
-        // Behind a flag there is no subcommand. To prepare for all of them takes a start longer than to read its settings.
+        // No subcommand can follow a flag. Building the parsers of all subcommands would take longer than reading the settings.
         let begins_with_flag =
             words.get(1).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
         match begins_with_flag.then(|| FlagsOnly::try_parse_from(words)) {
@@ -159,7 +159,7 @@ pub struct RunArgs {
     /// Use this UUID as the id of the new session, or of the copy that --fork-session makes
     #[arg(long, value_name = "UUID", help_heading = SESSIONS)]
     pub session_id: Option<String>,
-    /// Let background jobs continue after Ostler exits; resume the session to get them back
+    /// Let background commands continue after Ostler exits; resume the session to get them back
     #[arg(long, help_heading = SESSIONS)]
     pub keep_jobs: bool,
     #[command(flatten)]
@@ -172,7 +172,7 @@ pub struct SandboxFlags {
     /// Give all commands network access, not only those whose hosts were allowed
     #[arg(long, help_heading = SANDBOX)]
     pub network: bool,
-    /// Run commands without asking even if this machine lacks a sandbox layer
+    /// Do not ask about commands just because this machine lacks a sandbox layer
     #[arg(long, help_heading = SANDBOX)]
     pub accept_missing_layers: bool,
     /// Run commands outside the sandbox
@@ -334,7 +334,7 @@ pub struct DemoArgs {
     /// Delete the temporary directory afterwards (default for --team and --all)
     #[arg(long)]
     pub clean: bool,
-    /// Keep the temporary directory, to look at what --team or --all has left
+    /// Keep the temporary directory, so that you can inspect what --team or --all left behind
     #[arg(long, conflicts_with = "clean")]
     pub keep: bool,
 }
@@ -503,7 +503,7 @@ mod tests {
         }
     }
 
-    /// The short way reads every line as the whole definition does, and leaves what is wrong to it.
+    /// The fast path parses every line as the full parser does, and leaves errors to the full parser.
     #[test]
     fn a_line_that_begins_with_a_flag_means_the_same_without_subcommands() {
         for line in [

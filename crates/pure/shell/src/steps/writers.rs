@@ -237,7 +237,7 @@ fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
     let operands = match (name, operands.split_first()) {
         ("chmod", Some(((at, mode), files))) => {
             if !is_plain_mode(options::literal(mode)?) {
-                return Err(Miss::at(*at, "an unknown mode"));
+                return Err(Miss::at(*at, "the mode is not known to be harmless"));
             }
             files
         }

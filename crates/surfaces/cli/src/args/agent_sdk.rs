@@ -62,7 +62,7 @@ pub struct AgentSdkArgs {
     /// Define agents: a JSON object that maps each name to a description, prompt, …
     #[arg(long, value_name = "JSON", help_heading = SDK)]
     pub agents: Option<String>,
-    /// Work as this agent: with its prompt, tools, model and limit of turns
+    /// Work as this agent, with its prompt, tools, model and turn limit
     #[arg(long, value_name = "NAME", help_heading = SDK)]
     pub agent: Option<String>,
     /// Load a plugin without its MCP servers (repeatable)

@@ -16,7 +16,7 @@ pub enum McpCommand {
     /// Offer Ostler's tools, and a whole agent, to MCP clients over standard input and output, or over HTTP
     ///
     /// By default, only read-only tools are offered. Each call is judged, confined and recorded like a call in a session;
-    /// what needs approval is denied unless the client can ask a person. See docs/mcp-server.md.
+    /// a call that needs approval is denied unless the client can ask a person. See docs/mcp-server.md.
     #[command(after_help = "Example: ostler mcp serve --http 8080 --agent")]
     Serve(Box<ServeArgs>),
     /// Log in to an MCP server on the network with a browser

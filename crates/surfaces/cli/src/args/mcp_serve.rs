@@ -93,7 +93,7 @@ impl ServeArgs {
     }
 }
 
-/// A port alone is one of the loopback interface.
+/// A port without an address means the loopback interface.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     let whole = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));

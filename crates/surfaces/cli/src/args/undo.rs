@@ -10,7 +10,7 @@ pub struct UndoArgs {
     /// Undo the last undo or rewind
     #[arg(long, conflicts_with = "steps")]
     pub redo: bool,
-    /// List what could be undone, newest first [default: in all sessions of this directory]
+    /// List what could be undone, newest first, in all sessions of this directory
     #[arg(long, conflicts_with_all = ["steps", "redo", "dry_run", "keep"])]
     pub list: bool,
     #[command(flatten)]
