@@ -146,6 +146,20 @@ impl BoardFile {
         Ok(done)
     }
 
+    /// The same, where only the transaction shows whether anything changed. If not, nobody is woken: whoever waits looks
+    /// again when it is woken, and would wake all others in turn.
+    pub(crate) fn change_if_needed<T: Send + 'static>(
+        &mut self,
+        durability: Durability,
+        act: impl FnOnce(&Transaction<'_>, u64) -> Done<(T, bool)> + Send + 'static,
+    ) -> Result<T, BoardError> {
+        let (done, has_changed) = self.change_in_silence(durability, act)?;
+        if has_changed {
+            self.bell.ring();
+        }
+        Ok(done)
+    }
+
     /// The same, where nobody waits for it.
     pub(crate) fn change_in_silence<T: Send + 'static>(
         &mut self,

@@ -279,16 +279,17 @@ pub(crate) fn apply(
     Ok(to)
 }
 
-/// Returns every task whose lease has ended.
-pub(crate) fn expire(tx: &Transaction<'_>, limits: &Limits, now: u64) -> Done<()> {
-    for seq in lapsed(tx, now)? {
+/// Returns every task whose lease has ended. Says whether there was one.
+pub(crate) fn expire(tx: &Transaction<'_>, limits: &Limits, now: u64) -> Done<bool> {
+    let lapsed = lapsed(tx, now)?;
+    for seq in &lapsed {
         let change = Change::Expire { most_losses: limits.losses };
-        let row = numbered(tx, seq)?;
+        let row = numbered(tx, *seq)?;
         // It is over since then, whoever notices it when.
         let ended = row.state.lease_until.min(now);
         apply(tx, &row, &change, ("returned", 0), limits, ended)?;
     }
-    Ok(())
+    Ok(!lapsed.is_empty())
 }
 
 pub(crate) fn lapsed(tx: &Transaction<'_>, now: u64) -> rusqlite::Result<Vec<i64>> {

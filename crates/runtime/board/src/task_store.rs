@@ -37,8 +37,8 @@ impl Board for BoardFile {
             return Ok(None);
         }
         let (id, worker) = (id.map(str::to_owned), worker.to_owned());
-        self.change(Durability::Written, move |tx, now| {
-            expire(tx, &limits, now)?;
+        self.change_if_needed(Durability::Written, move |tx, now| {
+            let has_expired = expire(tx, &limits, now)?;
             let seq = match &id {
                 None => next(tx)?,
                 Some(id) => {
@@ -47,11 +47,12 @@ impl Board for BoardFile {
                     Some(row.seq)
                 }
             };
-            let Some(seq) = seq else { return Ok(None) };
+            let Some(seq) = seq else { return Ok((None, has_expired)) };
             let until = now.saturating_add(lease);
             let state = claim(tx, seq, &worker, until, &limits, now)?;
             let id = TaskId(crate::task_rows::numbered(tx, seq)?.id);
-            Ok(Some(Claimed { id, fence: state.fence, lease_until: state.lease_until }))
+            let claimed = Claimed { id, fence: state.fence, lease_until: state.lease_until };
+            Ok((Some(claimed), true))
         })
     }
 
@@ -127,7 +128,9 @@ impl BoardFile {
         if self.read(|tx| Ok(lapsed(tx, now)?.is_empty()))? {
             return Ok(());
         }
-        self.change(Durability::Written, move |tx, now| expire(tx, &limits, now))
+        self.change_if_needed(Durability::Written, move |tx, now| {
+            Ok(((), expire(tx, &limits, now)?))
+        })
     }
 }
 

@@ -46,6 +46,11 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "if true then",
         "a_crowd_never_gets_the_same_or_overlapping_tasks",
     ),
+    (
+        "      if has_changed then\n        ring()",
+        "      if true then\n        ring()",
+        "a_claim_that_finds_nothing_wakes_nobody",
+    ),
     ("if waits_for == 0 then", "if true then", "a_task_waits_for_what_it_depends_on"),
     (
         "if status == DONE then\n    unblock",

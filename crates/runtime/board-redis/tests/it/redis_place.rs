@@ -1,6 +1,6 @@
 //! Boards on a server, as the suite uses them.
 
-use crate::place::Place;
+use crate::place::{Place, Witness};
 use crate::redis_server::{RedisServer, shared};
 use ostler_board::Limits;
 use ostler_board_redis::{Address, RedisBoard, RedisSetup, Scripts};
@@ -30,8 +30,11 @@ impl RedisServer {
 
 /// An empty board on this server.
 pub fn on(server: Arc<RedisServer>, scripts: Scripts) -> Place {
-    let address = Address::parse(&server.url(), &fresh_name("board")).unwrap();
-    Place::of(move |clock| {
+    let name = fresh_name("board");
+    let address = Address::parse(&server.url(), &name).unwrap();
+    let (heard, channel) = (server.clone(), format!("ostler:{{{name}}}:bell"));
+    let witness: Witness = Box::new(move |act| rings(&heard, &channel, act));
+    Place::of(witness, move |clock| {
         Box::new(move |limits: Limits| {
             // The server lives as long as its boards.
             let _ = &server;
@@ -41,6 +44,18 @@ pub fn on(server: Arc<RedisServer>, scripts: Scripts) -> Place {
             Box::new(RedisBoard::open(&address, setup).unwrap())
         })
     })
+}
+
+/// The server delivers messages in the order in which they are published, so ours is the last one.
+fn rings(server: &RedisServer, channel: &str, act: &mut dyn FnMut()) -> bool {
+    const LAST: &str = "last";
+    let mut connection = server.connection();
+    let mut messages = connection.as_pubsub();
+    messages.subscribe(channel).unwrap();
+    act();
+    redis::cmd("PUBLISH").arg(channel).arg(LAST).exec(&mut server.connection()).unwrap();
+    let mut next = || messages.get_message().unwrap().get_payload::<String>().unwrap();
+    std::iter::from_fn(|| Some(next()).filter(|text| text != LAST)).count() > 0
 }
 
 pub fn redis() -> Option<Place> {

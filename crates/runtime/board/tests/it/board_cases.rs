@@ -177,6 +177,27 @@ pub fn overlapping_tasks_are_never_handed_out_together(place: &Place) {
     assert_eq!(claim_id(&mut *board).as_deref(), Some("one"), "its worker is dead");
 }
 
+/// Whoever waits claims again when it is woken. If a claim in vain woke everybody, nobody would ever wait.
+pub fn a_claim_that_finds_nothing_wakes_nobody(place: &Place) {
+    let mut board = place.open_with(Limits { losses: 1, ..Limits::default() });
+    board.add(&[touching("a", &["x"]), touching("b", &["x"])]).unwrap();
+    let mut held = None;
+    assert!(place.is_woken_by(&mut || held = claim(&mut *board)), "others see what is taken");
+    for _ in 0..2 {
+        assert!(!place.is_woken_by(&mut || assert_eq!(claim(&mut *board), None)), "overlap");
+    }
+    assert!(!place.is_woken_by(&mut || assert!(board.claim(Some("b"), "w", LEASE).is_err())));
+    finish(&mut *board, &held.unwrap());
+    let second = claim(&mut *board).unwrap();
+    assert_eq!(second.id.as_str(), "b");
+    board.add(&[depending("c", &["b"])]).unwrap();
+    assert!(!place.is_woken_by(&mut || assert_eq!(claim(&mut *board), None)), "blocked");
+    place.pass(LEASE);
+    // It finds nothing, but it parks the task whose worker is dead.
+    assert!(place.is_woken_by(&mut || assert_eq!(claim(&mut *board), None)), "parked");
+    assert!(!place.is_woken_by(&mut || assert_eq!(claim(&mut *board), None)), "nothing is left");
+}
+
 pub fn a_named_task_is_claimed_or_the_reason_is_given(place: &Place) {
     let mut board = place.open();
     board.add(&[task("a"), task("b"), depending("c", &["b"])]).unwrap();

@@ -15,6 +15,7 @@ macro_rules! with_cases {
             board_cases::done_is_final,
             board_cases::sizes_and_counts_are_limited,
             board_cases::lists_are_filtered_and_limited,
+            board_cases::a_claim_that_finds_nothing_wakes_nobody,
             lease_cases::fences_only_grow,
             lease_cases::an_expired_lease_returns_the_task,
             lease_cases::a_renewed_lease_is_kept,

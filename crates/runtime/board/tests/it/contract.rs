@@ -35,6 +35,8 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::HalfABatchStays, "phantoms_and_circles_are_refused_as_a_whole"),
     (Fault::PriorityIsIgnored, "next_is_the_most_urgent_then_the_oldest"),
     (Fault::NewestFirst, "next_is_the_most_urgent_then_the_oldest"),
+    (Fault::EmptyClaimRings, "a_claim_that_finds_nothing_wakes_nobody"),
+    (Fault::ClaimIsSilent, "a_claim_that_finds_nothing_wakes_nobody"),
     (Fault::NeverParked, "a_task_that_loses_its_workers_is_parked"),
     (Fault::DoneCanBeCancelled, "done_is_final"),
     (Fault::NoLimit, "sizes_and_counts_are_limited"),

@@ -51,12 +51,16 @@ pub enum Fault {
     CancelledStaysClaimed,
     HistoryForgetsItsFirst,
     CaseIsIgnored,
+    EmptyClaimRings,
+    ClaimIsSilent,
 }
 
 #[derive(Default)]
 pub struct World {
     pub tasks: Vec<Entry>,
     pub fence: u64,
+    /// How often those who wait were woken by claims.
+    pub rings: u64,
     pub post: Post,
 }
 
@@ -82,14 +86,16 @@ impl MemoryBoard {
         self.clock.now().0
     }
 
-    fn expire(&self, world: &mut World) {
+    /// Says whether anything changed.
+    fn expire(&self, world: &mut World) -> bool {
+        let mut has_changed = false;
         let now = self.now();
         for entry in &mut world.tasks {
             let is_over = entry.task.lease_until.is_some_and(|until| until <= now);
             if !is_over || self.is(Fault::LeaseNeverEnds) {
                 continue;
             }
-            entry.losses += 1;
+            (entry.losses, has_changed) = (entry.losses + 1, true);
             let ended = entry.task.lease_until.take().unwrap();
             let worker = entry.task.claimed_by.clone().unwrap();
             let fence = entry.task.fence.unwrap();
@@ -106,6 +112,7 @@ impl MemoryBoard {
                 note(entry, TaskEvent::Parked { reason }, ended);
             }
         }
+        has_changed
     }
 
     fn blockers(&self, world: &World, task: &Task) -> Vec<Blocker> {
@@ -322,7 +329,7 @@ impl Board for MemoryBoard {
         if lease < self.limits.shortest_lease || lease > self.limits.longest_lease {
             return Err(Refusal::Lease { seconds: lease.as_secs(), least: 0, most: 0 }.into());
         }
-        self.expire(&mut world);
+        let has_changed = self.expire(&mut world);
         let at = match id {
             None => self.choose(&world),
             Some(id) => {
@@ -344,7 +351,11 @@ impl Board for MemoryBoard {
                 Some(at)
             }
         };
-        let Some(at) = at else { return Ok(None) };
+        let Some(at) = at else {
+            world.rings += u64::from(has_changed || self.is(Fault::EmptyClaimRings));
+            return Ok(None);
+        };
+        world.rings += u64::from(!self.is(Fault::ClaimIsSilent));
         world.fence += 1;
         let own = world.tasks[at].task.attempt;
         let fence = if self.is(Fault::FenceGoesBack) { u64::from(own) + 1 } else { world.fence };

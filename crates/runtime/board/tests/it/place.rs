@@ -24,18 +24,26 @@ impl Clock for HandClock {
 
 pub type Opening = Box<dyn Fn(Limits) -> Box<dyn Store> + Sync>;
 
+/// Whether an action wakes those who wait.
+pub type Witness = Box<dyn Fn(&mut dyn FnMut()) -> bool + Sync>;
+
 /// Everything a case needs to know of a backend.
 pub struct Place {
     clock: Arc<HandClock>,
     open: Opening,
+    witness: Witness,
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Place {
     /// With a clock that the backend is to use.
-    pub fn of(opening: impl FnOnce(Arc<HandClock>) -> Opening) -> Place {
+    pub fn of(witness: Witness, opening: impl FnOnce(Arc<HandClock>) -> Opening) -> Place {
         let clock = clock();
-        Place { open: opening(clock.clone()), clock, _folder: None }
+        Place { open: opening(clock.clone()), witness, clock, _folder: None }
+    }
+
+    pub fn is_woken_by(&self, act: &mut dyn FnMut()) -> bool {
+        (self.witness)(act)
     }
 
     pub fn open(&self) -> Box<dyn Store> {
@@ -70,13 +78,28 @@ pub fn sqlite() -> Place {
     let open: Opening = Box::new(move |limits| {
         Box::new(BoardFile::open(&path, Setup { clock: hand.clone(), limits }).unwrap())
     });
-    Place { clock, open, _folder: Some(folder) }
+    let bell = folder.path().join("board.db.bell");
+    Place { clock, open, witness: Box::new(move |act| touches(&bell, act)), _folder: Some(folder) }
+}
+
+/// A ring sets the times of the file, for those who wait in this process as in others.
+fn touches(bell: &Path, act: &mut dyn FnMut()) -> bool {
+    let file = std::fs::File::options().write(true).open(bell).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    act();
+    file.metadata().unwrap().modified().unwrap() != std::time::UNIX_EPOCH
 }
 
 /// The simplest thing that keeps the rules, or breaks one of them on purpose.
 pub fn memory(fault: Option<Fault>) -> Place {
     let world = Arc::new(Mutex::new(World::default()));
-    Place::of(|clock| {
+    let (rings, counted) = (|world: &Mutex<World>| world.lock().unwrap().rings, world.clone());
+    let witness: Witness = Box::new(move |act| {
+        let before = rings(&counted);
+        act();
+        rings(&counted) != before
+    });
+    Place::of(witness, |clock| {
         Box::new(move |limits| {
             Box::new(MemoryBoard { world: world.clone(), clock: clock.clone(), limits, fault })
         })
