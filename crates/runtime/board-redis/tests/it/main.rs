@@ -27,6 +27,10 @@ mod planted_faults;
 
 #[path = "../../../board/tests/it/child.rs"]
 mod child;
+#[path = "../../../board/tests/it/claim_races.rs"]
+mod claim_races;
+#[path = "../../../board/tests/it/default_limits.rs"]
+mod default_limits;
 
 mod broken_line;
 mod cluster;

@@ -3,6 +3,7 @@
 
 use crate::board_cases::task;
 use crate::child;
+use crate::claim_races::{claim_as_told, race};
 use crate::place::{LEASE, mail};
 use crate::redis_place::{fresh_name, open, setup};
 use crate::redis_server::{RedisServer, free_port};
@@ -176,6 +177,20 @@ fn what_a_killed_process_had_in_hand_comes_again() {
     pending.arg("ostler:{b}:box:eve").arg("readers");
     let pending: Vec<Value> = pending.query(&mut server.connection()).unwrap();
     assert_eq!(pending[0], Value::Int(0));
+}
+
+#[test]
+fn child_races() {
+    if child::folder().is_some() {
+        claim_as_told(&mut open(&child::argument(), "b"));
+    }
+}
+
+#[test]
+fn of_programs_that_claim_at_once_exactly_one_wins() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    race(&mut open(&server.url(), "b"), "outages::child_races", folder.path(), &server.url());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::board_cases::task;
 use crate::place::mail;
-use crate::redis_place::{open, setup};
+use crate::redis_place::{open, redis, setup};
 use crate::redis_server::RedisServer;
 use ostler_board::{Board, BoardError, Limits, Mailbox, Outcome, Refusal};
 use ostler_board_redis::{Address, RedisBoard, RedisSetup};
@@ -178,7 +178,7 @@ fn a_server_that_cannot_save_changes_nothing() {
     assert_eq!(board.claim(None, "w", Duration::from_secs(60)).unwrap().unwrap().fence, 1);
 }
 
-/// E08, with a small limit: what does not fit is refused by name, and the server keeps nothing of it.
+/// E08, with a small limit (`default_limits.rs` has the usual one): what does not fit is refused by name, and the server keeps nothing of it.
 #[test]
 fn a_mailbox_that_nobody_reads_does_not_grow() {
     const MOST: u64 = 50;
@@ -202,6 +202,13 @@ fn a_mailbox_that_nobody_reads_does_not_grow() {
         send(&mut board).unwrap();
     }
     assert!(keys(&server) <= before + 20, "{before} {}", keys(&server));
+}
+
+#[test]
+fn the_default_limits_hold_on_a_server() {
+    if let Some(place) = redis() {
+        crate::default_limits::of_mail(&place);
+    }
 }
 
 #[test]

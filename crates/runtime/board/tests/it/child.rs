@@ -28,10 +28,20 @@ pub fn say(what: impl std::fmt::Display) {
 }
 
 pub fn start(test: &str, folder: &Path, argument: &str) -> Child {
+    command(test, folder, argument).spawn().unwrap()
+}
+
+fn command(test: &str, folder: &Path, argument: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(FOLDER, folder).env(ARGUMENT, argument);
-    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// The same, with its standard input in the hands of the parent.
+pub fn start_asked(test: &str, folder: &Path, argument: &str) -> Child {
+    command(test, folder, argument).stdin(Stdio::piped()).spawn().unwrap()
 }
 
 /// What the child says, until it ends.

@@ -181,3 +181,8 @@ fn a_new_board_can_be_made_by_several_at_once() {
     });
     assert!(failed.is_empty(), "{} failed, the first because {}", failed.len(), failed[0]);
 }
+
+#[test]
+fn the_default_limits_hold_in_a_file() {
+    crate::default_limits::of_mail(&crate::place::sqlite());
+}

@@ -2,6 +2,7 @@
 
 use crate::board_cases::touching;
 use crate::child::{self, FileClock};
+use crate::claim_races::{claim_as_told, race};
 use crate::place::{LEASE, mail, open_file};
 use ostler_board::{Board, Mailbox, NewTask, Outcome, Status, TaskAction, TaskQuery};
 use std::collections::{BTreeMap, HashSet};
@@ -73,6 +74,21 @@ fn killed_workers_lose_nothing_and_nothing_is_done_twice() {
         assert!(told == 0 || task.status == Status::Done, "{task:?} was reported as done");
         assert!(told <= 1, "{task:?}");
     }
+}
+
+#[test]
+fn child_races() {
+    let Some(folder) = child::folder() else { return };
+    claim_as_told(&mut open_file(&folder.join("board.db"), FileClock::of(&folder)));
+}
+
+#[test]
+fn of_programs_that_claim_at_once_exactly_one_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = FileClock::of(folder.path());
+    clock.set(1_000_000);
+    let mut board = open_file(&folder.path().join("board.db"), clock);
+    race(&mut board, "processes::child_races", folder.path(), "");
 }
 
 fn note(word: &str, finished: &mut BTreeMap<String, u32>, fences: &mut HashSet<String>) {
