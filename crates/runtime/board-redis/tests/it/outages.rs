@@ -190,7 +190,8 @@ fn child_races() {
 fn of_programs_that_claim_at_once_exactly_one_wins() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let folder = tempfile::tempdir().unwrap();
-    race(&mut open(&server.url(), "b"), "outages::child_races", folder.path(), &server.url());
+    let (mut board, url) = (open(&server.url(), "b"), server.url());
+    println!("{}", race(&mut board, "outages::child_races", folder.path(), &url));
 }
 
 #[test]

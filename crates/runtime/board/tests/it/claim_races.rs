@@ -31,8 +31,9 @@ pub fn claim_as_told(board: &mut dyn Board) {
     }
 }
 
-/// `test` is the one that plays a program's side. In each round there is one task to claim: by its name, or as the next one.
-pub fn race(board: &mut dyn Board, test: &str, folder: &Path, argument: &str) {
+/// `test` is the one that plays a program's side. In each round there is one task to claim: by its name, or as the next one. Says
+/// who won how often.
+pub fn race(board: &mut dyn Board, test: &str, folder: &Path, argument: &str) -> String {
     let start = |_| child::start_asked(test, folder, argument);
     let mut programs: Vec<_> = (0..PROGRAMS).map(start).collect();
     let mut asks: Vec<_> = programs.iter_mut().map(|one| one.stdin.take().unwrap()).collect();
@@ -61,5 +62,5 @@ pub fn race(board: &mut dyn Board, test: &str, folder: &Path, argument: &str) {
     for mut program in programs {
         assert!(program.wait().unwrap().success());
     }
-    println!("{} rounds, won by {wins:?}", rounds());
+    format!("{} rounds, won by {wins:?}", rounds())
 }

@@ -88,7 +88,7 @@ fn of_programs_that_claim_at_once_exactly_one_wins() {
     let clock = FileClock::of(folder.path());
     clock.set(1_000_000);
     let mut board = open_file(&folder.path().join("board.db"), clock);
-    race(&mut board, "processes::child_races", folder.path(), "");
+    println!("{}", race(&mut board, "processes::child_races", folder.path(), ""));
 }
 
 fn note(word: &str, finished: &mut BTreeMap<String, u32>, fences: &mut HashSet<String>) {
