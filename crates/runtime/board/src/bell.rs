@@ -91,6 +91,11 @@ impl Bell {
         Ticket(*lock(&self.rings.heard))
     }
 
+    /// False where there is no inotify: then a wait is a poll, and changes by other processes do not ring.
+    pub fn hears_others(&self) -> bool {
+        !matches!(self.rope, Rope::File { end: None, .. })
+    }
+
     /// Waits until something changed after the ticket, and for this long at most. May return early: look at the board.
     pub fn wait(&self, ticket: Ticket, most: Duration) {
         let longest = match &self.rope {

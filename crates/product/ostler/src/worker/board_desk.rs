@@ -3,7 +3,7 @@
 use crate::error::Error;
 use ostler_board::{BoardError, Claimed, SharedBoard, Task, TaskAction, TaskId};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// A ring that was missed, and a lease that ended without one, are noticed after this time.
@@ -79,12 +79,22 @@ impl BoardDesk {
     /// # Errors
     /// If there is no thread for it.
     pub(super) fn rings(&self) -> Result<watch::Receiver<u64>, Error> {
+        self.rings_or_after(GLANCE)
+    }
+
+    fn rings_or_after(&self, glance: Duration) -> Result<watch::Receiver<u64>, Error> {
         let bell = self.board.lock().unwrap_or_else(PoisonError::into_inner).bell();
         let (sender, receiver) = watch::channel(0);
+        // Not in the thread: what happens before that runs must not be missed.
+        let mut ticket = bell.ticket();
         let listen = move || {
-            let mut ticket = bell.ticket();
             loop {
-                bell.wait(ticket, GLANCE);
+                let begin = Instant::now();
+                let is_over = || begin.elapsed() >= glance || sender.is_closed();
+                bell.wait(ticket, glance);
+                while bell.ticket() == ticket && bell.hears_others() && !is_over() {
+                    bell.wait(ticket, glance);
+                }
                 // Taken before anybody looks: what happens from now on rings again.
                 ticket = bell.ticket();
                 sender.send_modify(|count| *count += 1);
@@ -110,5 +120,26 @@ async fn with<T: Send + 'static>(
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         // The program ends.
         Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task_board::open_board;
+    use ostler_board::{Board, NewTask};
+
+    /// No glance comes in this time: what does not ring hangs.
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[tokio::test]
+    async fn a_change_by_somebody_else_is_heard_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || open_board(&folder.path().join("board.db")).unwrap();
+        let desk = BoardDesk::new(Box::new(open()), Box::new(open()));
+        let (mut other, mut rings) = (open(), desk.rings_or_after(LONG).unwrap());
+        rings.borrow_and_update();
+        other.add(&[NewTask::new(TaskId("a".into()), "one")]).unwrap();
+        rings.changed().await.unwrap();
     }
 }
