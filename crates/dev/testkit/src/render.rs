@@ -125,5 +125,8 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
         Entry::Agent(agent) => format!("agent {} {:?}", agent.name, agent.state),
         Entry::Teammate { status, .. } => format!("teammate {} {}", status.name, status.words()),
+        Entry::TeammatePlan { plan, .. } => {
+            format!("plan of {} for {} {}", plan.teammate, plan.task, plan.state.name())
+        }
     }
 }

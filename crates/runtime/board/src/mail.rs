@@ -6,6 +6,8 @@ use std::fmt;
 
 /// Who tells a sender that a mail could not be delivered.
 pub const POSTMASTER: &str = "ostler";
+const REPLY: &str = "-reply";
+const NOTICE: &str = "-bounce-";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -27,7 +29,20 @@ impl MailId {
 
     /// The id of the one reply to a mail: recording it twice changes nothing.
     pub fn reply(&self) -> MailId {
-        MailId(format!("{}-reply", self.0))
+        MailId(format!("{}{REPLY}", self.0))
+    }
+
+    /// The id of a notice that a mail was not read, for one of its readers.
+    pub(crate) fn notice(&self, number: usize) -> MailId {
+        MailId(format!("{}{NOTICE}{number}", self.0))
+    }
+
+    /// Only a board itself makes mail with such an id: a reply when a delivery is settled, or a notice. So nobody can send
+    /// what passes for one, or is in the way of one.
+    pub fn is_reserved(&self) -> bool {
+        let number = self.0.rsplit_once(NOTICE).map(|(_, number)| number);
+        self.0.ends_with(REPLY)
+            || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|one| one.is_ascii_digit()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -156,7 +171,9 @@ impl Mail {
         };
         match &self.in_reply_to {
             Some(_) if self.from == POSTMASTER => MailKind::Notice,
-            Some(_) => MailKind::Reply,
+            Some(about) if self.id == about.reply() => MailKind::Reply,
+            // Anybody can say that a mail is about another one.
+            Some(_) => MailKind::Note,
             None => {
                 [MailKind::Task, MailKind::Request].into_iter().find(is).unwrap_or(MailKind::Note)
             }

@@ -4,7 +4,7 @@ use crate::board_file::{BoardFile, Done, Durability, count};
 use crate::error::{BoardError, Refusal};
 use crate::limits::{Limits, clipped, within};
 use crate::mail::{
-    AgentChange, Delivery, Lag, Mail, MailId, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
+    AgentChange, Delivery, Lag, Mail, MailQuery, MailReceipt, MailStatus, NewMail, Outcome,
     POSTMASTER,
 };
 use crate::mail_rows::{
@@ -125,6 +125,9 @@ pub fn check(mail: &NewMail, limits: &Limits) -> Result<(), Refusal> {
     named(&mail.from, limits)?;
     named(&mail.to, limits)?;
     limits.name("the id of a mail", mail.id.as_str())?;
+    if mail.id.is_reserved() {
+        return Err(Refusal::Reserved(mail.id.to_string()));
+    }
     within("a mail", &mail.text, limits.mail_bytes)
 }
 
@@ -204,7 +207,7 @@ fn notify(tx: &Transaction<'_>, mail: &Mail, why: &str, limits: &Limits, now: u6
             continue;
         }
         let notice = NewMail {
-            id: MailId(format!("{}-bounce-{number}", mail.id)),
+            id: mail.id.notice(number),
             from: POSTMASTER.to_owned(),
             to: reader,
             in_reply_to: Some(mail.id.clone()),

@@ -15,7 +15,7 @@ use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::question::Question;
 use ostler_core::session::{AgentRecord, Entry, Measured, Pending, SessionRecord};
-use ostler_core::teammate::TeammateStatus;
+use ostler_core::teammate::{PlanRecord, TeammateStatus};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
@@ -200,6 +200,30 @@ impl Journal {
     pub fn record_teammate(&self, status: TeammateStatus) -> Result<(), StoreError> {
         let (status, at) = (Box::new(status), self.clock.now());
         self.write_beside(Entry::Teammate { status, at })
+    }
+
+    /// The last plan of this teammate for this task, as far as the log knows.
+    pub fn teammate_plan(&self, teammate: &str, task: &str) -> Option<PlanRecord> {
+        let mirror = self.mirror();
+        let is_it = |plan: &&PlanRecord| plan.teammate == teammate && plan.task == task;
+        mirror.session.plans.iter().find(is_it).cloned()
+    }
+
+    /// The last plans of this teammate.
+    pub fn teammate_plans(&self, teammate: &str) -> Vec<PlanRecord> {
+        let mirror = self.mirror();
+        let is_his = |plan: &&PlanRecord| plan.teammate == teammate;
+        mirror.session.plans.iter().filter(is_his).cloned().collect()
+    }
+
+    /// It is on disk when this returns: others act on it.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn record_teammate_plan(&self, plan: PlanRecord) -> Result<(), StoreError> {
+        let (plan, at) = (Box::new(plan), self.clock.now());
+        self.write_beside(Entry::TeammatePlan { plan, at })?;
+        self.log.sync()
     }
 
     pub(crate) fn pending(&self, wanted: impl Fn(&Inbound) -> bool) -> Vec<Inbound> {

@@ -47,6 +47,11 @@ pub(super) fn for_teammate(delivery: &Delivery, addresses: &Addresses) -> Inboun
     item(delivery, addresses, When::AfterTurn, body)
 }
 
+/// For a teammate that does not wait for it, whatever it says to be.
+pub(super) fn note(delivery: &Delivery, addresses: &Addresses) -> Inbound {
+    item(delivery, addresses, When::AfterTurn, Message::user(quoted(NOTE, delivery, addresses)))
+}
+
 /// For a teammate whose plan was answered: it may begin, or has to plan again.
 pub(super) fn on_plan(delivery: &Delivery, addresses: &Addresses, is_approved: bool) -> Inbound {
     let form = if is_approved { PLAN_GO } else { PLAN_BACK };

@@ -6,7 +6,7 @@ use super::mail_turn::OpenRequest;
 use super::plans;
 use crate::system::now_ms;
 use ostler_board::protocol::{Breach, Conduct, Duty, Happening, Outgoing, Phase};
-use ostler_board::{Delivery, MailId};
+use ostler_board::{Delivery, Mail, MailId, MailKind};
 use ostler_core::event::{AgentPath, Event, Notice};
 use ostler_core::session::AgentState;
 use ostler_core::teammate::{TeammatePhase, TeammateStatus};
@@ -19,8 +19,8 @@ const MOST_FAILURES: u32 = 3;
 #[derive(Default)]
 pub(super) struct TeamState {
     pub(super) members: HashMap<String, MemberState>,
-    /// Tasks of the lead whose reports have not arrived.
-    pub(super) open: HashSet<MailId>,
+    /// Tasks and requests of the lead whose reports have not arrived, and who has to report.
+    pub(super) open: HashMap<MailId, String>,
     /// Requests of the lead: to whom, and when they end at the latest.
     pub(super) lead_waits: HashMap<MailId, (String, Instant)>,
     /// Requests of teammates that the lead has not answered.
@@ -199,6 +199,17 @@ impl Team {
         self.waits(name, limit.saturating_sub(gone));
     }
 
+    /// It says to be the answer that this teammate waits for, but somebody else has written it.
+    pub(super) fn is_impostor(&self, name: &str, mail: &Mail) -> bool {
+        let state = self.state();
+        let request = state.members.get(name).and_then(MemberState::request);
+        mail.kind() == MailKind::Reply
+            && request.is_some_and(|request| {
+                mail.in_reply_to.as_ref() == Some(&request.id)
+                    && mail.from != self.address(&request.to)
+            })
+    }
+
     /// It waits for an answer, or is about to.
     pub(super) fn has_request(&self, name: &str) -> bool {
         let state = self.state();
@@ -231,6 +242,18 @@ impl Team {
         let stopping = member.stop_by.map(|_| format!("{name} is being shut down"));
         let stopped = member.stopped.as_ref().map(|why| format!("{name} was shut down: {why}"));
         member.parked.clone().or(stopped).or(stopping)
+    }
+
+    /// What this mail to the lead reports on. Anybody can say that a mail is about a task.
+    pub(super) fn report_of(&self, mail: &Mail) -> Option<MailId> {
+        let about = mail.in_reply_to.clone()?;
+        let is_reader = || self.state().open.get(&about).is_none_or(|reader| *reader == mail.from);
+        let is_report = match mail.kind() {
+            MailKind::Notice => true,
+            MailKind::Reply => is_reader(),
+            MailKind::Note | MailKind::Request | MailKind::Task => false,
+        };
+        is_report.then_some(about)
     }
 
     pub(super) fn reported(&self, about: &MailId) {

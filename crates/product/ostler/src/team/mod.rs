@@ -7,7 +7,8 @@
 //! - **A task is done once and reported once.** The mail is the only record that it is open, the log of the teammate says
 //!   how far it came, and its last text becomes the reply in the transaction that acknowledges the mail.
 //! - **A teammate is an agent of the session** (`subagents/`): its rights, its budget and its questions come from there.
-//! - **Mail is quoted data.** It answers no question and approves nothing.
+//! - **Mail is quoted data.** It answers no question and approves nothing: what was approved is in the log of the session.
+//! - **Only the reply of the one who was asked ends a request**, and only settling the request makes that reply.
 
 mod addresses;
 mod branch_mail;
@@ -169,8 +170,9 @@ impl Team {
             let received = MailQuery { to: Some(lead), ..MailQuery::default() };
             let mut sent = board.peek(&sent)?;
             sent.retain(|mail| mail.kind().wants_reply());
-            let replies = board.peek(&received)?.into_iter().filter_map(|mail| mail.in_reply_to);
-            Ok((sent, replies.collect::<Vec<_>>()))
+            let mut received = board.peek(&received)?;
+            received.retain(|mail| matches!(mail.kind(), MailKind::Reply | MailKind::Notice));
+            Ok((sent, received))
         };
         let (sent, answered) = self.desk.with(started).await?;
         {
@@ -182,9 +184,13 @@ impl Team {
                     let to = self.addresses.name(&mail.to).to_owned();
                     state.lead_waits.insert(mail.id.clone(), (to, due));
                 }
-                state.open.insert(mail.id);
+                state.open.insert(mail.id, mail.to);
             }
-            state.open.extend(answered);
+            for Mail { in_reply_to, from, .. } in answered {
+                if let Some(about) = in_reply_to {
+                    state.open.entry(about).or_insert(from);
+                }
+            }
         }
         self.members.iter().for_each(|member| self.announce(&member.name));
         Ok(news)
@@ -244,7 +250,7 @@ impl Team {
     ) -> Result<(), DeskError> {
         let settled = self.desk.settle(request.clone(), answer).await;
         if matches!(settled, Err(DeskError::Unusable(_))) {
-            self.state().asked.entry(name.to_owned()).or_insert(request);
+            self.ask_again(name, request);
         }
         settled
     }
@@ -258,7 +264,7 @@ impl Team {
         let mail = NewMail::new(id.clone(), self.addresses.lead(), self.address(to), text);
         {
             let mut state = self.state();
-            state.open.insert(id.clone());
+            state.open.insert(id.clone(), self.address(to));
             if kind == MailKind::Request {
                 let due = Instant::now() + self.request_deadline;
                 state.lead_waits.insert(id.clone(), (to.to_owned(), due));
@@ -393,8 +399,7 @@ impl Teamwork for Team {
             }
             let asked = team.state().asked.remove(&to);
             if let Some(request) = asked {
-                let answer = Team::answer_to(&request, message);
-                return match team.answered(&to, request, answer).await {
+                return match team.answer(&to, request, message).await {
                     Ok(()) => ToolOutput::text(format!("{to} has your answer.")),
                     Err(why) => ToolOutput::error(format!("{to} did not get your answer: {why}.")),
                 };

@@ -1,8 +1,9 @@
 //! Plans of teammates that need approval. A teammate works in plan mode until the lead or the person approves its plan; the
 //! approval names the sha256 of the plan, so it is worth nothing for another one.
 //!
-//! A plan is a request to the lead with an id that follows from the task, and only the reply that settles this request can
-//! approve it. What else is sent, by whomever, approves nothing.
+//! A plan is a request to the lead with an id that follows from the task. The board carries it and its answer, and decides
+//! nothing: what a teammate has sent, and what was approved, is in the log of the lead (`PlanRecord`). Whoever can write to
+//! the board can delay a plan, but not approve one.
 
 use super::Team;
 use super::addresses::LEAD;
@@ -10,9 +11,9 @@ use super::letter::on_plan;
 use super::teammate::Teammate;
 use crate::task_board::DeskError;
 use ostler_board::protocol::Happening;
-use ostler_board::{Delivery, Mail, MailId, MailKind, MailQuery, NewMail, Outcome};
+use ostler_board::{Delivery, MailId, MailKind, MailQuery, NewMail, Outcome};
 use ostler_core::inbox::Inbound;
-use ostler_core::teammate::PlanView;
+use ostler_core::teammate::{PlanRecord, PlanState, PlanView};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,8 +30,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 struct NewestPlan {
     number: usize,
     text: String,
-    /// The lead has answered, and this is whether it approved.
-    verdict: Option<bool>,
+    is_answered: bool,
 }
 
 pub(super) fn plan_id(task: &str, number: usize) -> MailId {
@@ -39,6 +39,12 @@ pub(super) fn plan_id(task: &str, number: usize) -> MailId {
 
 pub(super) fn is_plan(id: &MailId) -> bool {
     id.as_str().starts_with(PLAN)
+}
+
+/// The task that a plan is for.
+fn task_of(plan: &MailId) -> Option<MailId> {
+    let (_, task) = plan.as_str().strip_prefix(PLAN)?.split_once('-')?;
+    Some(MailId(task.to_owned()))
 }
 
 pub(super) fn hash(plan: &str) -> String {
@@ -68,28 +74,41 @@ impl Team {
         let Some(number) = number.last() else { return Ok(None) };
         let id = plan_id(task.as_str(), number);
         let Some(plan) = sent.into_iter().find(|mail| mail.id == id) else { return Ok(None) };
-        // Only settling the request makes a mail with this id.
-        let reply = answered.iter().find(|mail| mail.id == id.reply());
-        let verdict = reply.map(|reply| reply.text == approval(&plan.text));
-        Ok(Some(NewestPlan { number, text: plan.text, verdict }))
+        let is_answered = answered.iter().any(|mail| mail.id == id.reply());
+        Ok(Some(NewestPlan { number, text: plan.text, is_answered }))
     }
 
-    /// Whether this answer to a plan approves it.
-    pub(super) async fn approves(&self, name: &str, answer: &Mail) -> Result<bool, String> {
-        let (from, to) = (Some(self.address(name)), Some(self.addresses.lead()));
-        let query = MailQuery { from, to, with_archive: true, limit: super::MOST_MAIL };
-        let sent = self.desk.with(move |board| board.peek(&query)).await?;
-        let plan = sent.iter().find(|mail| Some(&mail.id) == answer.in_reply_to.as_ref());
-        Ok(plan.is_some_and(|plan| answer.text == approval(&plan.text)))
+    fn plan_record(&self, name: &str, task: &MailId) -> Option<PlanRecord> {
+        self.journal.teammate_plan(&self.address(name), task.as_str())
     }
 
-    async fn is_approved(&self, name: &str, task: &MailId) -> bool {
-        match self.newest_plan(name, task).await {
-            Ok(plan) => plan.is_some_and(|plan| plan.verdict == Some(true)),
-            Err(why) => {
+    fn is_approved(&self, name: &str, task: &MailId) -> bool {
+        self.plan_record(name, task).is_some_and(|plan| plan.state == PlanState::Approved)
+    }
+
+    async fn record_plan(&self, plan: PlanRecord) -> Result<(), String> {
+        let journal = self.journal.clone();
+        let recorded =
+            tokio::task::spawn_blocking(move || journal.record_teammate_plan(plan)).await;
+        let recorded = recorded.map_err(|error| error.to_string())?;
+        recorded.map_err(|error| error.to_string())
+    }
+
+    /// The task is about to be settled: its id must not be worth an approval any more.
+    pub(super) async fn end_plan(&self, name: &str, task: &MailId) {
+        let plan = self.plan_record(name, task).filter(|plan| plan.state != PlanState::Over);
+        if let Some(plan) = plan {
+            let over = PlanRecord { state: PlanState::Over, ..plan };
+            if let Err(why) = self.record_plan(over).await {
                 self.warn(&why);
-                false
             }
+        }
+    }
+
+    /// None of its tasks goes on.
+    pub(super) async fn end_plans(&self, name: &str) {
+        for plan in self.journal.teammate_plans(&self.address(name)) {
+            self.end_plan(name, &MailId(plan.task)).await;
         }
     }
 
@@ -104,17 +123,29 @@ impl Team {
         Some(PlanView { sha256: hash(&mail.text), text: mail.text.clone() })
     }
 
-    /// `sha256` is the hash of the plan that was read, or its beginning. What is settled with what.
-    fn approval_of(&self, name: &str, sha256: &str) -> Result<(Delivery, Outcome), String> {
+    /// `sha256` is the hash of the plan that was read, or its beginning. What is settled, and what the log has to say before.
+    fn approval_of(&self, name: &str, sha256: &str) -> Result<(Delivery, PlanRecord), String> {
         let plan = self.open_plan(name).ok_or_else(|| format!("{name} has sent no plan"))?;
         let given = sha256.trim().to_ascii_lowercase();
         if given.len() < LEAST_DIGITS || !plan.sha256.starts_with(&given) {
             return Err(format!("the plan of {name} has the sha256 {}", plan.sha256));
         }
         let mut state = self.state();
-        let request = state.asked.remove(name).ok_or_else(|| format!("{name} has sent no plan"))?;
-        let text = approval(&request.mail.text);
-        Ok((request, Outcome::Replied { text }))
+        let Some(request) = state.asked.remove(name) else {
+            return Err(format!("{name} has sent no plan"));
+        };
+        let task = task_of(&request.mail.id);
+        let sent = task.and_then(|task| self.plan_record(name, &task));
+        let is_open = |state| matches!(state, PlanState::Sent | PlanState::Approved);
+        match sent.filter(|sent| sent.sha256 == plan.sha256 && is_open(sent.state)) {
+            Some(sent) => Ok((request, PlanRecord { state: PlanState::Approved, ..sent })),
+            None => {
+                state.asked.insert(name.to_owned(), request);
+                Err(format!(
+                    "the plan on the board is not the one that {name} has sent; tell {name} with SendMessage to send it again"
+                ))
+            }
+        }
     }
 
     /// After a restart the lead may know of a plan from its log before it has the mail again, which is what it answers.
@@ -137,49 +168,76 @@ impl Team {
     /// In words, if there is no such plan.
     pub(super) async fn approve(&self, name: &str, sha256: &str) -> Result<String, String> {
         self.plan_is_at_hand(name).await?;
-        let (request, answer) = self.approval_of(name, sha256)?;
+        let (request, plan) = self.approval_of(name, sha256)?;
+        let answer = Outcome::Replied { text: approval(&request.mail.text) };
+        if let Err(why) = self.record_plan(plan).await {
+            self.ask_again(name, request);
+            return Err(why);
+        }
         self.answered(name, request, answer).await.map_err(|why| why.to_string())?;
         Ok(format!("The plan of {name} is approved"))
     }
 
     /// The same for callers that can wait for the disk.
     pub(super) fn approve_now(&self, name: &str, sha256: &str) -> Result<String, String> {
-        let (request, answer) = self.approval_of(name, sha256)?;
+        let (request, plan) = self.approval_of(name, sha256)?;
+        let answer = Outcome::Replied { text: approval(&request.mail.text) };
+        if let Err(why) = self.journal.record_teammate_plan(plan) {
+            self.ask_again(name, request);
+            return Err(why.to_string());
+        }
         let settled = self.desk.with_board(|board| board.settle(&request, &answer));
         if let Err(error) = settled.map_err(DeskError::from) {
             if matches!(error, DeskError::Unusable(_)) {
-                self.state().asked.entry(name.to_owned()).or_insert(request);
+                self.ask_again(name, request);
             }
             return Err(error.to_string());
         }
         Ok(format!("The plan of {name} is approved"))
     }
 
-    /// What the lead answers to a request. Its words alone approve no plan.
-    pub(super) fn answer_to(request: &Delivery, message: String) -> Outcome {
-        let text = match is_plan(&request.mail.id) {
-            true => format!("{REFUSED} {message}"),
-            false => message,
+    /// The lead can answer it once more.
+    pub(super) fn ask_again(&self, name: &str, request: Delivery) {
+        self.state().asked.entry(name.to_owned()).or_insert(request);
+    }
+
+    /// What the lead answers to a request. Its words alone approve no plan; they take back an approval that has not reached
+    /// the teammate.
+    pub(super) async fn answer(
+        &self,
+        name: &str,
+        request: Delivery,
+        message: String,
+    ) -> Result<(), String> {
+        let Some(task) = task_of(&request.mail.id) else {
+            let answer = Outcome::Replied { text: message };
+            return self.answered(name, request, answer).await.map_err(|why| why.to_string());
         };
-        Outcome::Replied { text }
+        if let Some(plan) = self.plan_record(name, &task) {
+            let refused = PlanRecord { state: PlanState::Refused, ..plan };
+            if let Err(why) = self.record_plan(refused).await {
+                self.ask_again(name, request);
+                return Err(why);
+            }
+        }
+        let answer = Outcome::Replied { text: format!("{REFUSED} {message}") };
+        self.answered(name, request, answer).await.map_err(|why| why.to_string())
     }
 }
 
 impl Teammate {
-    /// What it learns about its plan. Where that cannot be found out, it is not approved, as for its rights.
-    pub(super) async fn answer_to_plan(&self, team: &Team, delivery: &Delivery) -> Inbound {
-        let is_approved = team.approves(self.name(), &delivery.mail).await.unwrap_or_else(|why| {
-            team.warn(&why);
-            false
-        });
+    /// What it learns about its plan for the task that waits.
+    pub(super) fn answer_to_plan(&self, team: &Team, delivery: &Delivery) -> Inbound {
+        let task = self.held.as_ref().map(|held| &held.mail.id);
+        let is_approved = task.is_some_and(|task| team.is_approved(self.name(), task));
         on_plan(delivery, &team.addresses, is_approved)
     }
 
     /// Whether it may leave plan mode for this task.
-    pub(super) async fn may_change(&self, team: &Arc<Team>) -> bool {
+    pub(super) fn may_change(&self, team: &Team) -> bool {
         match &self.task {
             _ if !self.definition.plan_required => true,
-            Some(task) => team.is_approved(self.name(), task).await,
+            Some(task) => team.is_approved(self.name(), task),
             None => false,
         }
     }
@@ -197,10 +255,13 @@ impl Teammate {
             return false;
         }
         let task = &delivery.mail.id;
+        let known = team.plan_record(self.name(), task).map(|plan| plan.state);
+        if matches!(known, Some(PlanState::Approved | PlanState::Over)) {
+            return false;
+        }
         let number = match team.newest_plan(self.name(), task).await {
-            Ok(Some(plan)) if plan.verdict == Some(true) => return false,
             // An earlier process has sent it.
-            Ok(Some(plan)) if plan.verdict.is_none() && plan.text == text => plan.number,
+            Ok(Some(plan)) if !plan.is_answered && plan.text == text => plan.number,
             Ok(plan) => plan.map_or(0, |plan| plan.number) + 1,
             Err(why) => {
                 team.warn(&why);
@@ -213,9 +274,19 @@ impl Teammate {
         if team.step(self.name(), ask).is_err() {
             return false;
         }
+        let record = PlanRecord {
+            teammate: from.clone(),
+            task: task.to_string(),
+            sha256: hash(text),
+            state: PlanState::Sent,
+        };
         let plan = NewMail::new(id.clone(), from, to, text);
-        let sent = team.desk.send_surely(plan, team.patience());
-        if let Err(why) = sent.await {
+        // The log knows it before anybody can change it on the board.
+        let sent = match team.record_plan(record).await {
+            Ok(()) => team.desk.send_surely(plan, team.patience()).await,
+            Err(why) => Err(DeskError::Refused(why)),
+        };
+        if let Err(why) = sent {
             team.warn(&why.to_string());
             let _ = team.step(self.name(), Happening::Ended { id });
             return false;

@@ -79,7 +79,7 @@ enum Arrived {
 
 /// The log has it before the mailbox lets go of it. A process that died in between is why the log is asked first.
 async fn take_in(team: &Arc<Team>, delivery: Delivery) -> Result<(), String> {
-    let about = delivery.mail.in_reply_to.clone();
+    let about = team.report_of(&delivery.mail);
     let to = team.clone();
     let arrive = move |_: &mut dyn SharedBoard| {
         let item = item_id(&delivery.mail);

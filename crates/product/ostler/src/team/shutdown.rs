@@ -52,6 +52,7 @@ impl Team {
         if let Err(why) = ended.await {
             self.warn(&why.to_string());
         }
+        self.end_plans(name).await;
         {
             let mut state = self.state();
             let member = state.members.entry(name.to_owned()).or_default();

@@ -2,7 +2,7 @@
 //! protocol (`ostler_board::protocol`) makes of each step decides whether a text is a reply or has to wait.
 
 use super::Team;
-use super::letter::{for_planner, for_teammate, item_id, label, overdue};
+use super::letter::{for_planner, for_teammate, item_id, label, note, overdue};
 use super::mail_turn::{self, Progress};
 use super::plans::is_plan;
 use super::seat::Seat;
@@ -129,12 +129,15 @@ impl Teammate {
                 let input = FirstInput::Item(Box::new(item));
                 self.request_ended(team, &request, input, None).await;
             }
+            Next::Mail(delivery) if team.is_impostor(self.name(), &delivery.mail) => {
+                self.read(team, delivery).await;
+            }
             Next::Mail(delivery) => match (delivery.mail.kind(), delivery.mail.in_reply_to.clone())
             {
                 (MailKind::Task | MailKind::Request, _) => self.answer(team, delivery).await,
                 (kind @ (MailKind::Reply | MailKind::Notice), Some(request)) => {
                     let item = match kind == MailKind::Reply && is_plan(&request) {
-                        true => self.answer_to_plan(&team, &delivery).await,
+                        true => self.answer_to_plan(&team, &delivery),
                         false => for_teammate(&delivery, &team.addresses),
                     };
                     let input = FirstInput::Item(Box::new(item));
@@ -251,7 +254,7 @@ impl Teammate {
         let (call, task) = (item_id(&delivery.mail), label(&delivery.mail.text));
         let input = match self.progress(&team, &delivery).await {
             Progress::NotBegun => {
-                Some(FirstInput::Item(Box::new(for_teammate(&delivery, &team.addresses))))
+                Some(FirstInput::Item(Box::new(note(&delivery, &team.addresses))))
             }
             Progress::Queued => Some(FirstInput::Queued),
             Progress::Open(_) => Some(FirstInput::OpenTurn),
@@ -279,8 +282,7 @@ impl Teammate {
         team.begins(self.name(), task.to_owned());
         let seat: Arc<dyn Teamwork> = Seat::new(&self.team, self.name());
         let call = CallId::new(call.as_str());
-        let mode =
-            if self.may_change(&team).await { self.definition.mode } else { Some(Mode::Plan) };
+        let mode = if self.may_change(&team) { self.definition.mode } else { Some(Mode::Plan) };
         let definition = AgentDefinition { mode, ..self.definition.clone() };
         let work = loop {
             let tree = team.subagents.tree_of_teammate(&definition, &call).await;
@@ -311,6 +313,9 @@ impl Teammate {
     }
 
     pub(super) async fn settle(&self, team: &Arc<Team>, delivery: Delivery, outcome: Outcome) {
+        if delivery.mail.kind() == MailKind::Task {
+            team.end_plan(self.name(), &delivery.mail.id).await;
+        }
         team.settle_surely(delivery, outcome).await;
     }
 

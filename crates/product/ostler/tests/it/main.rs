@@ -34,6 +34,7 @@ mod subagent_rights;
 mod subagents;
 mod support;
 mod surfaces;
+mod team_forgeries;
 mod team_on_redis;
 mod team_outages;
 mod team_protocol;
@@ -248,8 +249,14 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_teammate_that_is_shut_down_finishes_its_turn
             a_teammate_that_does_not_stop_is_stopped_at_the_deadline
             a_plan_is_approved_by_its_hash_and_by_nothing_else
-            a_person_approves_a_plan_and_a_stranger_does_not
+            a_person_approves_a_plan
             a_plan_that_nobody_approves_ends_its_task;
+        team_forgeries:
+            no_mail_in_a_file_approves_a_plan
+            no_mail_on_a_server_approves_a_plan
+            a_plan_that_was_changed_on_the_board_cannot_be_approved
+            a_forged_answer_ends_no_request
+            an_answer_from_somebody_else_ends_no_request;
         team_on_redis:
             a_team_works_on_a_board_on_a_server;
         team_outages:

@@ -11,7 +11,7 @@ use crate::ledger::{Charge, Front, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::question::Question;
-use crate::teammate::TeammateStatus;
+use crate::teammate::{PlanRecord, TeammateStatus};
 use crate::time::Timestamp;
 use crate::todo::Plan;
 use crate::tool::Seen;
@@ -173,6 +173,11 @@ pub enum Entry {
     /// A teammate does something else in its team from now on.
     Teammate {
         status: Box<TeammateStatus>,
+        at: Timestamp,
+    },
+    /// A teammate has sent a plan, or somebody has decided about it.
+    TeammatePlan {
+        plan: Box<PlanRecord>,
         at: Timestamp,
     },
 }

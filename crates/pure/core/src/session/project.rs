@@ -12,7 +12,7 @@ use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::prompt_texts;
 use crate::question::Question;
-use crate::teammate::{self, TeammateStatus};
+use crate::teammate::{self, PlanRecord, TeammateStatus};
 use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::tool_facts::KnownTools;
@@ -57,6 +57,8 @@ pub struct SessionRecord {
     pub agents: Vec<AgentRecord>,
     /// What its teammates were doing last.
     pub teammates: Vec<TeammateStatus>,
+    /// The last plan of its teammates for each task.
+    pub plans: Vec<PlanRecord>,
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
@@ -191,6 +193,7 @@ impl SessionRecord {
             Entry::End { terminal, .. } => self.end(terminal),
             Entry::Agent(record) => agent_record::add(&mut self.agents, *record),
             Entry::Teammate { status, .. } => teammate::add(&mut self.teammates, *status),
+            Entry::TeammatePlan { plan, .. } => teammate::add_plan(&mut self.plans, *plan),
         }
     }
 

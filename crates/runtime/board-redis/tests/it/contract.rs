@@ -122,6 +122,11 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "an_old_delivery_cannot_settle",
     ),
     ("elseif not known[1] then", "else", "the_same_mail_sent_twice_is_one"),
+    (
+        "local reply = id .. '-reply'",
+        "local reply = id .. '-answer'",
+        "only_the_board_makes_replies_and_notices",
+    ),
     ("mail.from .. '\\0' .. mail.to", "'all'", "mail_arrives_in_order_with_numbers_per_pair"),
     (
         "':box:' .. encoded(name)",

@@ -37,6 +37,7 @@ macro_rules! with_cases {
             mail_cases::mail_that_always_fails_is_given_up,
             mail_cases::the_sender_sees_how_far_behind_the_reader_is,
             mail_cases::the_same_mail_sent_twice_is_one,
+            mail_cases::only_the_board_makes_replies_and_notices,
             mail_cases::mailboxes_and_the_archive_are_limited,
             mail_cases::strange_names_do_not_mix,
         }

@@ -53,6 +53,7 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::NeverGivenUp, "mail_that_always_fails_is_given_up"),
     (Fault::StaleDeliverySettles, "an_old_delivery_cannot_settle"),
     (Fault::SameMailTwice, "the_same_mail_sent_twice_is_one"),
+    (Fault::AnyIdIsSent, "only_the_board_makes_replies_and_notices"),
     (Fault::OneNumberForAll, "mail_arrives_in_order_with_numbers_per_pair"),
     (Fault::LagForgetsDelivered, "the_sender_sees_how_far_behind_the_reader_is"),
     (Fault::TextIsCut, "a_task_is_shown_as_it_was_added"),

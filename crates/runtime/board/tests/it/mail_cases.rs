@@ -3,7 +3,7 @@
 use crate::board_cases::refusal;
 use crate::place::{LEASE, Place, Store, mail};
 use ostler_board::{
-    AgentChange, Delivery, Lag, Limits, MailId, MailQuery, MailStatus, NewMail, Outcome,
+    AgentChange, Delivery, Lag, Limits, MailId, MailKind, MailQuery, MailStatus, NewMail, Outcome,
     POSTMASTER, Refusal, receive_new,
 };
 use std::time::Duration;
@@ -251,6 +251,38 @@ pub fn the_same_mail_sent_twice_is_one(place: &Place) {
     assert_eq!(handle(&mut *mailbox, "eve"), "once");
     assert_eq!(mailbox.send(&mail).unwrap().status, MailStatus::Acknowledged);
     assert_eq!(receive(&mut *mailbox, "eve"), None);
+}
+
+/// Nobody can send what passes for the answer to a request, or what would keep the real one away.
+pub fn only_the_board_makes_replies_and_notices(place: &Place) {
+    let mut mailbox = place.open();
+    let request = NewMail { id: MailId("request-1".into()), ..mail("ann", "eve", "how many?") };
+    mailbox.send(&request).unwrap();
+    let about = Some(request.id.clone());
+    for id in ["request-1-reply", "request-1-bounce-0", "request-1-bounce-12", "-reply"] {
+        for in_reply_to in [about.clone(), None] {
+            let id = MailId(id.into());
+            let forged = NewMail { id, in_reply_to, ..mail("eve", "ann", "none") };
+            assert_eq!(refusal(mailbox.send(&forged)), Refusal::Reserved(forged.id.0));
+        }
+    }
+    for id in ["request-1-reply-", "request-1-bounce-x", "task-2"] {
+        let note = NewMail { in_reply_to: about.clone(), ..mail("eve", "ann", id) };
+        mailbox.send(&NewMail { id: MailId(id.into()), ..note }).unwrap();
+        let read = receive(&mut *mailbox, "ann").unwrap();
+        assert_eq!((read.mail.kind(), &read.mail.in_reply_to), (MailKind::Note, &about), "{id}");
+    }
+    let delivery = receive(&mut *mailbox, "eve").unwrap();
+    assert_eq!(delivery.mail.kind(), MailKind::Request);
+    mailbox.settle(&delivery, &Outcome::Replied { text: "seven".into() }).unwrap();
+    let reply = receive(&mut *mailbox, "ann").unwrap().mail;
+    let told = (reply.kind(), reply.text.as_str(), &reply.id, reply.from.as_str());
+    assert_eq!(told, (MailKind::Reply, "seven", &request.id.reply(), "eve"));
+    mailbox.set_agent("eve", &AgentChange::Finished).unwrap();
+    let late = send(&mut *mailbox, "ann", "eve", "are you there?");
+    let notice = receive(&mut *mailbox, "ann").unwrap().mail;
+    assert_eq!((notice.kind(), notice.in_reply_to), (MailKind::Notice, Some(late)));
+    assert!(notice.id.is_reserved(), "{}", notice.id);
 }
 
 /// Fault E09, a message that is too long; what is damaged in Redis is set aside (`board-redis/tests/it/outages.rs`).

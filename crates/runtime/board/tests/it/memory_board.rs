@@ -53,6 +53,7 @@ pub enum Fault {
     CaseIsIgnored,
     EmptyClaimRings,
     ClaimIsSilent,
+    AnyIdIsSent,
 }
 
 #[derive(Default)]

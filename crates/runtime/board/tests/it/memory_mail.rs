@@ -120,6 +120,11 @@ impl Mailbox for MemoryBoard {
         if [&mail.from, &mail.to].iter().any(|name| name.trim().is_empty()) {
             return Err(Refusal::Name { what: "the name of an agent", name: String::new() }.into());
         }
+        let is_reserved = mail.id.as_str().ends_with("-reply")
+            || mail.id.as_str().trim_end_matches(char::is_numeric).ends_with("-bounce-");
+        if is_reserved && !self.is(Fault::AnyIdIsSent) {
+            return Err(Refusal::Reserved(mail.id.to_string()).into());
+        }
         let unread =
             post.mails.iter().filter(|e| e.mail.to == mail.to && !e.mail.status.is_settled());
         let unread = unread.count() as u64;

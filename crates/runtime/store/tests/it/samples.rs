@@ -14,7 +14,7 @@ use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::permission::{By, Decision, Mode, Verdict as Ruled};
 use ostler_core::question::{Question, Touches};
 use ostler_core::session::{AgentRecord, AgentState, Entry, FORMAT, SnapshotCost, Verdict};
-use ostler_core::teammate::{TeammatePhase, TeammateStatus};
+use ostler_core::teammate::{PlanRecord, PlanState, TeammatePhase, TeammateStatus};
 use ostler_core::time::Timestamp;
 use ostler_core::todo::{NewTask, Plan, Status, Update};
 use ostler_core::tool::Seen;
@@ -299,6 +299,15 @@ fn ends() -> Vec<Entry> {
             }),
             at: Timestamp(9),
         },
+        Entry::TeammatePlan {
+            plan: Box::new(PlanRecord {
+                teammate: "writer".into(),
+                task: "task-1".into(),
+                sha256: "0a".repeat(32),
+                state: PlanState::Approved,
+            }),
+            at: Timestamp(10),
+        },
         Entry::End {
             terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
             at: Timestamp(0),
@@ -350,13 +359,14 @@ fn kind(entry: &Entry) -> usize {
         Entry::Agent(_) => 22,
         Entry::Detached { .. } => 23,
         Entry::Teammate { .. } => 24,
+        Entry::TeammatePlan { .. } => 25,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=24).collect());
+    assert_eq!(kinds, (0..=25).collect());
 }
 
 /// The one file below the home whose name ends so.
