@@ -33,6 +33,31 @@ impl RemoteChoice {
         }
     }
 
+    /// What is here then is waiting.
+    async fn fetch(
+        &mut self,
+        trees: &Worktrees,
+        remote: &str,
+        found: Vec<(RemoteBranch, Task)>,
+    ) -> Result<()> {
+        let branches: Vec<RemoteBranch> = found.iter().map(|(branch, _)| branch.clone()).collect();
+        let fetched = trees.fetch_branches(remote, &branches).await?;
+        for (branch, task) in found {
+            if !fetched.contains(&branch) {
+                self.leave_out(&branch.branch(), "it changed on the remote while it was fetched");
+                continue;
+            }
+            self.waiting.push(WaitingBranch {
+                branch: branch.branch(),
+                name: branch.name,
+                tip: Some(branch.commit),
+                task: Some(task.id.to_string()),
+                owner: None,
+            });
+        }
+        Ok(())
+    }
+
     pub fn left_out_as_json(&self) -> Value {
         let one = |left: &LeftOutBranch| json!({ "branch": left.branch, "reason": left.reason });
         self.left_out.iter().map(one).collect()
@@ -86,21 +111,6 @@ pub async fn chosen(
             found.sort_by_key(|(branch, _)| names.iter().position(|name| *name == branch.name))
         }
     }
-    let branches: Vec<RemoteBranch> = found.iter().map(|(branch, _)| branch.clone()).collect();
-    let fetched = trees.fetch_branches(remote, &branches).await?;
-    for (branch, task) in found {
-        match fetched.contains(&branch) {
-            true => choice.waiting.push(WaitingBranch {
-                branch: branch.branch(),
-                name: branch.name,
-                tip: Some(branch.commit),
-                task: Some(task.id.to_string()),
-                owner: None,
-            }),
-            false => {
-                choice.leave_out(&branch.branch(), "it changed on the remote while it was fetched")
-            }
-        }
-    }
+    choice.fetch(trees, remote, found).await?;
     Ok(choice)
 }
