@@ -36,3 +36,38 @@ impl Environment {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn board(variables: &[(&str, &str)], flag: Option<&str>) -> BoardPlace {
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        variables.collect::<Environment>().board(flag).unwrap()
+    }
+
+    fn server(url: &str) -> BoardPlace {
+        BoardPlace::Server { url: url.to_owned(), falls_back: false }
+    }
+
+    /// A place may contain a password, so it is not printed.
+    #[track_caller]
+    fn same(found: BoardPlace, expected: BoardPlace) {
+        assert!(found == expected);
+    }
+
+    #[test]
+    fn redis_means_the_url_of_the_environment_or_else_this_machine() {
+        const URL: (&str, &str) = ("REDIS_URL", "rediss://elsewhere:7");
+        let local = || server("redis://localhost:6379");
+        same(board(&[], Some("redis")), local());
+        same(board(&[("OSTLER_BOARD", "redis")], None), local());
+        same(board(&[URL], Some("redis")), server(URL.1));
+        same(board(&[URL, ("OSTLER_BOARD", "redis")], None), server(URL.1));
+        // The flag counts before the variable, and the variable of other programs means nothing by itself.
+        same(board(&[URL, ("OSTLER_BOARD", "mine.db")], Some("redis")), server(URL.1));
+        same(board(&[URL], None), BoardPlace::Project);
+        same(board(&[URL], Some("mine.db")), BoardPlace::File("mine.db".into()));
+    }
+}

@@ -42,6 +42,9 @@ fn a_board_on_a_server_is_shared_by_all_who_name_it() {
     // The variable of other programs means nothing by itself.
     let own = run(&world, &redis[1..], &["tasks", "list", "--json"]);
     assert_eq!(object(&own)["total"], 0);
+    // As a flag, the word means the same as in the variable.
+    let flagged = run(&world, &redis[1..], &["tasks", "list", "--board", "redis", "--json"]);
+    assert_eq!(object(&flagged)["total"], 1);
     // The flag counts before the variable.
     let file = run(&world, &redis, &["tasks", "list", "--board", "mine.db", "--json"]);
     assert_eq!(object(&file)["total"], 0);
