@@ -41,8 +41,16 @@ impl Worktrees {
         Ok(text.lines().filter(fits).map(str::to_owned).collect())
     }
 
+    /// # Errors
+    /// If git fails.
+    pub async fn has_commit(&self, commit: &ObjectId) -> Result<bool, WorktreeError> {
+        let found = ObjectId::resolve(&self.git, &self.repository.top, &commit.to_string()).await?;
+        Ok(found.is_some())
+    }
+
     /// Merges branches on top of each other in memory: only objects are written, and no ref is moved. What the commit has
-    /// already is left out. Without a commit, the one that is checked out here.
+    /// already is left out. Without a commit, the one that is checked out here. Instead of a branch, a whole commit id can be
+    /// named.
     ///
     /// # Errors
     /// If git fails. A branch that does not exist has nothing to add.
@@ -117,7 +125,7 @@ impl Worktrees {
 }
 
 fn reference(branch: &str) -> String {
-    match branch.starts_with("refs/") {
+    match branch.starts_with("refs/") || ObjectId::parse(branch).is_some() {
         true => branch.to_owned(),
         false => format!("refs/heads/{branch}"),
     }

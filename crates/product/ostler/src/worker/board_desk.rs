@@ -39,17 +39,14 @@ impl BoardDesk {
         with(&self.board, claim).await
     }
 
-    /// Which attempt of each of these tasks is done. One that cannot be read any more is left out.
-    pub(super) async fn done_attempts(
-        &self,
-        tasks: &[TaskId],
-    ) -> Result<Vec<(TaskId, u32)>, BoardError> {
+    /// What is known of these tasks. One that cannot be read any more is left out.
+    pub(super) async fn show_all(&self, tasks: &[TaskId]) -> Result<Vec<Task>, BoardError> {
         let tasks = tasks.to_vec();
         let look = move |board: &mut dyn SharedBoard| {
             let mut found = Vec::new();
             for id in tasks {
                 match board.show(id.as_str()) {
-                    Ok(task) => found.push((id, task.attempt)),
+                    Ok(task) => found.push(task),
                     Err(BoardError::Refused(_)) => {}
                     Err(error) => return Err(error),
                 }

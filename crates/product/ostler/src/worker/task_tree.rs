@@ -2,7 +2,7 @@
 
 use super::events::{TaskRef, WorkBranch, WorkerEvent};
 use super::merge_task::is_merge_task;
-use super::task_run::Workshop;
+use super::task_run::{RecordedWork, Workshop};
 use crate::error::Error;
 use crate::project_worktrees::live_overlaps;
 use crate::session_tree::SessionTree;
@@ -32,6 +32,30 @@ pub(super) struct TaskTree {
     pub(super) conflicts: Vec<PathBuf>,
 }
 
+/// What a task needs of another one.
+struct NeededWork {
+    /// Of its branches: task and attempt.
+    name: String,
+    recorded: RecordedWork,
+}
+
+impl NeededWork {
+    fn of(task: &Task) -> Self {
+        let recorded = RecordedWork::of(task.result.as_deref());
+        NeededWork { name: format!("{}-{}", task.id, task.attempt), recorded }
+    }
+}
+
+/// Of branches of other machines, those that are called so.
+fn of_name(name: &str, remote: &[String]) -> Vec<String> {
+    let whole = format!("/{BRANCH_PREFIX}{name}");
+    let is_it = |branch: &&String| {
+        let rest = branch.split_once(&whole).map(|(_, rest)| rest);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    remote.iter().filter(is_it).cloned().collect()
+}
+
 /// The commit to begin with; none: what is checked out.
 struct StartCommit {
     commit: Option<ObjectId>,
@@ -47,13 +71,13 @@ impl TaskTree {
     ) -> Result<TreeStart, Error> {
         let owner = owner(about);
         let mut earlier = earlier(&shop.trees, about, &owner).await?;
-        let needed = shop.desk.done_attempts(&task.depends_on).await?;
-        let needed: Vec<String> =
-            needed.iter().map(|(task, attempt)| format!("{task}-{attempt}")).collect();
+        let needed: Vec<NeededWork> =
+            shop.desk.show_all(&task.depends_on).await?.iter().map(NeededWork::of).collect();
         let own = format!("{}-", about.task);
         let fetched = match &shop.options.push {
             Some(remote) => {
-                let prefixes = [std::slice::from_ref(&own), &needed].concat();
+                let mut prefixes = vec![own.clone()];
+                prefixes.extend(needed.iter().map(|work| work.name.clone()));
                 Some(shop.trees.fetch(remote, &prefixes).await?)
             }
             None => None,
@@ -181,27 +205,39 @@ impl TaskTree {
     }
 }
 
-/// What the task depends on is part of the commit, merged or not. `remote`: branches of other machines. If what it depends
+/// What the task depends on is part of the commit, merged or not. `remote`: branches of other machines, of which the recorded
+/// commit counts. If what it depends
 /// on conflicts and the task is there to `resolve` that, it begins with the conflicts marked.
 async fn start(
     shop: &Workshop,
     base: Option<ObjectId>,
-    needed: &[String],
+    needed: &[NeededWork],
     remote: Vec<String>,
     resolve: bool,
 ) -> Result<Result<StartCommit, String>, Error> {
     let at = |commit| Ok(Ok(StartCommit { commit, conflicts: Vec::new() }));
     let mut branches = Vec::new();
-    for name in needed {
+    for NeededWork { name, recorded } in needed {
         let local = shop.trees.branches_named(name).await?;
-        let is_it = |branch: &&String| {
-            let whole = format!("/{BRANCH_PREFIX}{name}");
-            let rest = branch.split_once(&whole).map(|(_, rest)| rest);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        match local.is_empty() {
-            true => branches.extend(remote.iter().filter(is_it).cloned()),
-            false => branches.extend(local),
+        if !local.is_empty() {
+            branches.extend(local);
+            continue;
+        }
+        let remote = of_name(name, &remote);
+        match recorded {
+            // Whoever can push can choose any name for a branch, or move one. Without any, the work was merged or discarded.
+            _ if remote.is_empty() => {}
+            RecordedWork::Nothing => {}
+            RecordedWork::Unknown => branches.extend(remote),
+            RecordedWork::Commit(commit) if shop.trees.has_commit(commit).await? => {
+                branches.push(commit.to_string());
+            }
+            RecordedWork::Commit(commit) => {
+                return Ok(Err(format!(
+                    "it was not begun, because the remote does not have the commit {commit}, which is the work of \
+                     {name}. Push it, or discard its branches there, and retry the task"
+                )));
+            }
         }
     }
     if branches.is_empty() {
@@ -226,9 +262,13 @@ async fn start(
 }
 
 pub(super) fn named(files: &[PathBuf]) -> String {
-    let files: Vec<String> =
-        files.iter().take(MOST_FILES).map(|file| file.display().to_string()).collect();
+    let files: Vec<String> = files.iter().take(MOST_FILES).map(|file| plain(file)).collect();
     files.join(", ")
+}
+
+/// On one line, whatever the name of the file is.
+fn plain(file: &Path) -> String {
+    file.display().to_string().escape_debug().to_string()
 }
 
 fn owner(about: &TaskRef) -> Owner {

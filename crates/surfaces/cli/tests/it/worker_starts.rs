@@ -47,9 +47,8 @@ fn a_task_starts_from_what_it_depends_on() {
     assert_eq!(names, ".gitignore\ndoor\nfile\npainted");
 }
 
-/// On another machine: the branch is only on the remote.
-#[test]
-fn a_task_starts_from_what_was_done_elsewhere() {
+/// As on another machine: the branch of the door is only on the remote.
+fn with_a_door_elsewhere() -> (World, String, String) {
     let world = builders();
     let place = world.home().parent().unwrap().to_owned();
     at(&place, &["init", "-q", "--bare", "-b", "main", "origin.git"]);
@@ -58,10 +57,51 @@ fn a_task_starts_from_what_was_done_elsewhere() {
     let door = add(&world, &["Make the door"]);
     let ran = once(&world, &["--push", "origin"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let name = branch(&world, &door);
-    let name = name.strip_prefix("ostler/").unwrap();
+    let branch = branch(&world, &door);
+    let name = branch.strip_prefix("ostler/").unwrap();
     let discarded = world.run(&["worktrees", "discard", name, "--yes"]);
     assert_eq!(discarded.code, Some(0), "{discarded:?}");
+    (world, door, branch)
+}
+
+/// A commit that somebody pushes to the remote, under this name.
+fn push_a_stranger(world: &World, branch: &str) {
+    let empty = git(world, &["commit-tree", "-m", "strange", "-p", "main", "main^{tree}"]);
+    git(world, &["push", "-q", "--force", "origin", &format!("{empty}:refs/heads/{branch}")]);
+}
+
+/// The commit that the board has counts, not every branch whose name fits.
+#[test]
+fn a_task_starts_from_the_commit_that_is_recorded() {
+    let (world, door, branch_of_door) = with_a_door_elsewhere();
+    push_a_stranger(&world, &format!("ostler/{door}-1-stranger"));
+    let paint = add(&world, &["Paint the door", "--depends-on", &door]);
+    let ran = once(&world, &["--push", "origin"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let painted = branch(&world, &paint);
+    assert_eq!(git(&world, &["show", &format!("{painted}:painted")]), "red");
+    let history = git(&world, &["log", "--format=%s", &painted]);
+    assert!(!history.contains("strange"), "{history}");
+    // Nobody has that commit any more: something else has its name.
+    push_a_stranger(&world, &branch_of_door);
+    for name in git(&world, &["for-each-ref", "--format=%(refname)", "refs/ostler"]).lines() {
+        git(&world, &["update-ref", "-d", name]);
+    }
+    let name = painted.strip_prefix("ostler/").unwrap();
+    assert_eq!(world.run(&["worktrees", "discard", name, "--yes"]).code, Some(0));
+    git(&world, &["push", "-q", "origin", "--delete", &painted]);
+    git(&world, &["prune", "--expire=now"]);
+    let paint = add(&world, &["Paint the door", "--depends-on", &door]);
+    let ran = once(&world, &["--push", "origin"]);
+    let failed = task(&world, &paint);
+    assert_eq!(failed["status"], "failed", "{failed} {ran:?}");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("the remote does not have the commit"), "{error}");
+}
+
+#[test]
+fn a_task_starts_from_what_was_done_elsewhere() {
+    let (world, door, _) = with_a_door_elsewhere();
     let paint = add(&world, &["Paint the door", "--depends-on", &door]);
     let ran = once(&world, &["--push", "origin"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
