@@ -7,7 +7,7 @@ use super::screen::Screen;
 use super::sink::Sink;
 use super::stream_json::StreamJsonOutput;
 use super::text::{ScreenOutput, TextOutput};
-use ostler::{CountingIds, Envelope, JobView, ModelInfo, Price, Timestamp, ToolFacts};
+use ostler::{AgentPath, CountingIds, Envelope, JobView, ModelInfo, Price, Timestamp, ToolFacts};
 use ostler_sdk::agent_sdk::{FrameOptions, LiveSession, SdkFrames};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use serde_json::{Value, json};
@@ -113,6 +113,10 @@ impl LiveSession for RecordedSession {
 
     fn agents(&self) -> Vec<String> {
         vec!["explorer".into()]
+    }
+
+    fn agent_session(&self, _: &AgentPath) -> Option<String> {
+        None
     }
 
     fn mcp_servers(&self) -> Value {
