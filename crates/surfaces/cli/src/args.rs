@@ -493,8 +493,8 @@ mod tests {
         assert!(flags.lines().count() > 100);
         for line in flags.lines() {
             let (command, flag) = line.split_once(" --").expect(line);
-            let names = command.split(' ').skip(1);
-            let command = names.fold(Some(&root), |at, name| at?.find_subcommand(name));
+            let mut names = command.split(' ').skip(1);
+            let command = names.try_fold(&root, |at, name| at.find_subcommand(name));
             let has = |arg: &clap::Arg| {
                 let aliases = arg.get_all_aliases().unwrap_or_default();
                 arg.get_long() == Some(flag) || aliases.contains(&flag)

@@ -142,7 +142,7 @@ impl Team {
             None => {
                 state.asked.insert(name.to_owned(), request);
                 Err(format!(
-                    "the plan on the board is not the one that {name} has sent; tell {name} with SendMessage to send it again"
+                    "the plan on the board is not the one that {name} has sent; ask {name} to send it again"
                 ))
             }
         }

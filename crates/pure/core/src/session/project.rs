@@ -8,7 +8,7 @@ use crate::event::Control;
 use crate::ids::{BlobRef, CallId, InboundId, QuestionId, SessionId};
 use crate::inbox::{Inbound, InboundSource};
 use crate::job::JobRecord;
-use crate::ledger::{ChargeStatus, Trail, Usage};
+use crate::ledger::{Charge, ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::prompt_texts;
 use crate::question::Question;
@@ -180,9 +180,7 @@ impl SessionRecord {
             Entry::Planned { plan } => self.plan = Arc::new(plan),
             Entry::Spent { model, usage, charge, front, .. } => {
                 self.trail.spent(&model, &usage, charge.as_deref(), front.map(|front| *front));
-                // An estimate teaches nothing about sizes.
-                let known = charge.is_none_or(|charge| charge.status != ChargeStatus::Estimated);
-                self.last_usage = if known { usage } else { Usage::default() };
+                self.last_usage = known_usage(usage, charge.as_deref());
             }
             Entry::Elided { results, saved, .. } => {
                 self.settle();
@@ -463,6 +461,12 @@ impl SessionRecord {
         self.questions.clear();
         std::mem::take(&mut self.pending).settle(&mut self.view);
     }
+}
+
+/// An estimate teaches nothing about sizes.
+fn known_usage(usage: Usage, charge: Option<&Charge>) -> Usage {
+    let is_known = charge.is_none_or(|charge| charge.status != ChargeStatus::Estimated);
+    if is_known { usage } else { Usage::default() }
 }
 
 /// The conversation changes here, so what was derived from it is reset.
