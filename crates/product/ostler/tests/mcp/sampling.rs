@@ -108,7 +108,7 @@ pub async fn the_budget_of_a_server_is_its_own() {
     let session = open(options(&world, server(allowed(0.000_15, true))));
     turn(&session, "call it").await;
     let told = results(&world);
-    assert_eq!(told.matches("Not enough of this server's budget").count(), 19, "{told}");
+    assert_eq!(told.matches("not enough of this server's budget").count(), 19, "{told}");
     assert_eq!(world.server.requests().len(), 3, "one request of the server was sent");
     session.close("other").await;
 }
@@ -162,10 +162,20 @@ pub async fn a_server_gets_nothing_after_its_call() {
     let log = folder.path().join("log");
     let mut config = logged(&[], &log);
     config.sampling = allowed(1.0, true);
-    let world = World::new(script("afterwards").answer(text("Done.")));
+    // If the request is read before the end of the call is noticed, the model gets it, and does not answer.
+    let script = Script::new().by(|request| match request.json()["tools"].is_array() {
+        false => text("This ").gate("never").say("arrives nowhere."),
+        true if request.tool_results().is_empty() => {
+            text("I call.").call("mcp__files__asks", json!({"text": "afterwards"}))
+        }
+        true => text("Done."),
+    });
+    let world = World::new(script.forever());
     let session = open(options(&world, config));
     turn(&session, "call it").await;
-    assert!(results(&world).contains("answered"), "{}", results(&world));
+    let requests = world.server.requests();
+    let has_result = |told: &str| told.contains("answered");
+    assert!(requests.iter().any(|it| has_result(&it.json()["messages"].to_string())));
     let refused = || {
         ["none of your calls is running", "the call has ended"]
             .iter()
