@@ -46,16 +46,30 @@ pub fn on(server: Arc<RedisServer>, scripts: Scripts) -> Place {
     })
 }
 
-/// The server delivers messages in the order in which they are published, so ours is the last one.
+/// The server delivers messages in the order in which they are published, so ours is the last one. In a cluster, that is
+/// true of the node that has the board.
 fn rings(server: &RedisServer, channel: &str, act: &mut dyn FnMut()) -> bool {
     const LAST: &str = "last";
-    let mut connection = server.connection();
+    let (mut connection, mut publisher) = (owner(server, channel), owner(server, channel));
     let mut messages = connection.as_pubsub();
     messages.subscribe(channel).unwrap();
     act();
-    redis::cmd("PUBLISH").arg(channel).arg(LAST).exec(&mut server.connection()).unwrap();
+    redis::cmd("PUBLISH").arg(channel).arg(LAST).exec(&mut publisher).unwrap();
     let mut next = || messages.get_message().unwrap().get_payload::<String>().unwrap();
     std::iter::from_fn(|| Some(next()).filter(|text| text != LAST)).count() > 0
+}
+
+/// The node that has this key; a server that is no cluster has them all.
+fn owner(server: &RedisServer, key: &str) -> redis::Connection {
+    let mut connection = server.connection();
+    let found = redis::cmd("EXISTS").arg(key).exec(&mut connection);
+    match found.as_ref().err().map(|error| error.redirect_node()) {
+        None => connection,
+        Some(node) => {
+            let (address, _) = node.unwrap_or_else(|| panic!("{found:?}"));
+            redis::Client::open(format!("redis://{address}/")).unwrap().get_connection().unwrap()
+        }
+    }
 }
 
 pub fn redis() -> Option<Place> {
