@@ -132,7 +132,8 @@ fn answer(
     if finished.timed_out {
         return Err(HookFault::Failed(format!("it took longer than {:?}", spec.limit())));
     }
-    if finished.output_capped {
+    // It may have ended by itself before it could be ended for it.
+    if finished.output_capped || finished.output.dropped() > 0 {
         return Err(HookFault::Failed(format!("it wrote more than {MOST} bytes")));
     }
     let output = String::from_utf8_lossy(finished.output.head());

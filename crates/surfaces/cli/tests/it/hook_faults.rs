@@ -37,6 +37,8 @@ fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         ("not executable", command(plain.to_str().unwrap()), "exit code 126"),
         ("exit 1", command("echo 'bad luck' >&2; exit 1"), "exit code 1: bad luck"),
         ("huge output", command("head -c 3000000 /dev/zero"), "it wrote more than"),
+        // It has ended before anybody notices.
+        ("a byte too much", command("head -c 1048577 /dev/zero"), "it wrote more than"),
         ("another type", json!({"type": "prompt", "prompt": "ok?"}), "not supported yet"),
         (
             "a silent host",

@@ -90,6 +90,7 @@ fn a_task_starts_from_the_commit_that_is_recorded() {
     let name = painted.strip_prefix("ostler/").unwrap();
     assert_eq!(world.run(&["worktrees", "discard", name, "--yes"]).code, Some(0));
     git(&world, &["push", "-q", "origin", "--delete", &painted]);
+    git(&world, &["reflog", "expire", "--expire=now", "--all"]);
     git(&world, &["prune", "--expire=now"]);
     let paint = add(&world, &["Paint the door", "--depends-on", &door]);
     let ran = once(&world, &["--push", "origin"]);

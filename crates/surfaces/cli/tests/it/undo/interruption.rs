@@ -119,7 +119,7 @@ fn a_killed_rewind_is_finished() {
     assert_eq!(tree(&world), before, "{}", ran.stdout);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     assert!(ran.stdout.contains("Finished the undo"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("The conversation goes on"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The conversation continues"), "{}", ran.stdout);
 }
 
 /// Who continued working from where it stopped does not have it finished behind their back.
